@@ -19,7 +19,7 @@ use crate::records::envelope;
 use crate::session::{LogEntry, token};
 use crate::text::{self, Shape};
 use crate::value::stored::{Format, Payload};
-use crate::value::{RecordKey, Val, key, stored, time, wire};
+use crate::value::{FieldDecl, FieldType, RecordKey, Val, key, stored, time, wire};
 use crate::work_items::WorkItem;
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
@@ -55,9 +55,16 @@ pub fn run(name: &str, data: &[u8]) {
 pub fn fuzz_filter_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let times = Times::new(time::from_millis(1_700_000_000_000), None);
+    const INPUTS: &[FieldDecl] =
+        &[FieldDecl::new("name", FieldType::String), FieldDecl::new("value", FieldType::Json)];
+    let of_steps = [
+        FieldDecl::new("data.parameters", FieldType::Maps),
+        FieldDecl::new("inputs", FieldType::Rows(INPUTS)),
+    ];
+    let fields: Vec<FieldDecl> = WorkItem::fields().iter().copied().chain(of_steps).collect();
     for accept_brackets in [false, true] {
         let schema = Schema {
-            fields: WorkItem::fields(),
+            fields: &fields,
             accept_substitutions: true,
             accept_brackets,
             search: true,

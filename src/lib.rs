@@ -102,8 +102,9 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, RecordService, SearchService,
-        SpecificationService, TableService, TestPlanService, WorkItemService, WorkspaceService,
+        AssetService, FeedService, FileService, ProductService, RecordService, ResultService,
+        SearchService, SpecificationService, TableService, TestPlanService, WorkItemService,
+        WorkspaceService,
     };
 }
 
@@ -111,11 +112,29 @@ pub mod prelude {
 pub mod products {
     pub use crate::model::products::{
         CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess,
-        PagedProducts, Product, ProductField, ProductId, ProductOperations, ProductOrderBy,
-        ProductProjection, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
+        PagedProducts, Product, ProductField, ProductId, ProductOrderBy, ProductProjection,
+        QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
         UpdateProductsPartialSuccess,
     };
     pub use crate::services::ProductService;
+}
+
+/// Test results, their steps, and the paths of steps.
+pub mod results {
+    pub use crate::model::results::{
+        CreateResultRequest, CreateResultsPartialSuccess, CreateStepRequest,
+        CreateStepsPartialSuccess, DeleteResultsPartialSuccess, DeleteStepsPartialSuccess,
+        NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps, PathMeasurement,
+        PathOrderBy, PathProjection, PathValue, PathValueType, QueryPathsRequest,
+        QueryResultValuesRequest, QueryResultsRequest, QueryStepValuesRequest, QueryStepsRequest,
+        ResponseFormat, ResultField, ResultOrderBy, ResultProjection, Status, StatusType,
+        StatusTypeSummary, Step, StepData, StepField, StepIdResultIdPair, StepOrderBy, StepPath,
+        StepProjection, TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId,
+        UpdateResultRequest, UpdateResultsPartialSuccess, UpdateStepRequest,
+        UpdateStepsPartialSuccess,
+    };
+    pub use crate::services::ResultService;
+    pub use crate::value::Number;
 }
 
 /// Specifications of products: limits, conditions, and the check of measured values against them.
@@ -317,11 +336,14 @@ pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
     pub use crate::model::bodies::{
         AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest,
-        CreateTableResponse, DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest,
-        DeleteProductsRequest, DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse,
-        FinishUploadSessionRequest, GetProductsRequest, LinkFilesRequest,
-        SetSystemConnectionRequest, SetSystemConnectionResponse, StartUploadSessionRequest,
-        UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
+        CreateResultsRequest, CreateStepsRequest, CreateTableResponse, DeleteAssetsRequest,
+        DeleteFilesRequest, DeletePackagesRequest, DeleteProductsRequest, DeleteResultQuery,
+        DeleteResultsRequest, DeleteSpecificationsRequest, DeleteStepsQuery, DeleteStepsRequest,
+        DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest, GetProductsRequest,
+        GetResultsRequest, GetStepsRequest, LinkFilesRequest, SetSystemConnectionRequest,
+        SetSystemConnectionResponse, StartUploadSessionRequest, UpdateAssetsRequest,
+        UpdateProductsRequest, UpdateResultsRequest, UpdateStepsRequest, UploadFileResponse,
+        UploadPackageQuery,
     };
     pub use crate::model::download::Download;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;

@@ -77,6 +77,21 @@ pub const KINDS: &[Kind] = &[
         find: get!(get_product),
     },
     Kind {
+        name: "results",
+        event: "test result",
+        fields: "TestResult",
+        columns: &[
+            "id",
+            "programName",
+            "status.statusType",
+            "partNumber",
+            "serialNumber",
+            "startedAt",
+        ],
+        list: query!(results),
+        find: get!(get_result),
+    },
+    Kind {
         name: "specifications",
         event: "specification",
         fields: "Specification",

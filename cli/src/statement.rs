@@ -9,8 +9,9 @@ const OPTIONS: [&str; 4] = ["--json", "--jsonl", "--csv", "--no-pager"];
 /// Options with a value, which may stand after a statement. Before one, it needs quotes.
 const VALUED: [&str; 2] = ["--lake", "--root"];
 /// The tables of records, and that of quotas.
-pub const RECORDS: [&str; 14] = [
+pub const RECORDS: [&str; 15] = [
     "products",
+    "results",
     "specifications",
     "assets",
     "asset_utilizations",

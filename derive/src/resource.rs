@@ -13,7 +13,7 @@ use crate::{lists, requests};
 const OPTIONS: [&str; 9] =
     ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
 /// Names of field types, for fields whose type cannot be inferred from a member.
-const TYPES: [&str; 11] = [
+const TYPES: [&str; 12] = [
     "Bool",
     "String",
     "DecimalId",
@@ -25,6 +25,7 @@ const TYPES: [&str; 11] = [
     "Map",
     "Object",
     "WorkspaceName",
+    "ProductName",
 ];
 
 /// A field that filters can use.

@@ -20,7 +20,7 @@ const CHANGES: usize = 200_000;
 pub(crate) const DELETED: &str = "DELETED";
 
 /// Every kind of record.
-pub(crate) const KINDS: [RecordKind; 13] = [
+pub(crate) const KINDS: [RecordKind; 14] = [
     RecordKind::Product,
     RecordKind::Specification,
     RecordKind::Asset,
@@ -34,6 +34,7 @@ pub(crate) const KINDS: [RecordKind; 13] = [
     RecordKind::Feed,
     RecordKind::Package,
     RecordKind::Workspace,
+    RecordKind::TestResult,
 ];
 
 /// A table of the store.

@@ -37,6 +37,7 @@ pub(crate) fn name_of(kind: RecordKind) -> &'static str {
         RecordKind::Feed => "feeds",
         RecordKind::Package => "packages",
         RecordKind::Workspace => "workspaces",
+        RecordKind::TestResult => "results",
     }
 }
 

@@ -66,7 +66,7 @@ fn tables(session: &Session) -> Vec<String> {
 }
 
 /// The names of the tables of a context that have records.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "products",
     "specifications",
     "assets",
@@ -80,6 +80,7 @@ const KINDS: [&str; 13] = [
     "feeds",
     "packages",
     "workspaces",
+    "results",
 ];
 
 /// All records and all rows are the same, with the same columns. Returns how many lines.

@@ -38,6 +38,7 @@ pub(crate) use aggregate::{
     AggregateAnswer, Aggregation, Bins, Bounds, ColumnAggregate, Key, PartAggregates, Term, Width,
     aggregate,
 };
+pub(crate) use cells::{parse_f64, write_f64};
 pub(crate) use decimate::{Decimation, decimate};
 pub(crate) use exchange::export::{export_csv, export_ipc, export_parquet};
 pub(crate) use exchange::export_metadata::{comment_lines, with_metadata};
@@ -60,6 +61,8 @@ pub(crate) use read::append_order::in_append_order;
 pub(crate) use read::count::count_rows;
 pub use read::explain::Touched;
 pub(crate) use read::explain::touched;
+pub(crate) use read::fetch::{Locator, fetch_rows};
+pub(crate) use read::index_rows::{IndexRows, index_rows};
 pub(crate) use read::matching::matching;
 pub use read::record_batches::RecordBatches;
 pub(crate) use read::row_query::{RowQuery, SpillPlace};

@@ -103,7 +103,9 @@ impl<'c> Checker<'c> {
             TypedExpression::Scalar(value) | TypedExpression::Many { body: value, .. } => {
                 value.ty.to_string()
             }
-            TypedExpression::List(_, Of::Pair) => "a map".to_owned(),
+            TypedExpression::List(_, Of::Pair) | TypedExpression::Item { of: Of::Map, .. } => {
+                "a map".to_owned()
+            }
             TypedExpression::List(..) => "a list".to_owned(),
             TypedExpression::Scope(_) | TypedExpression::Item { .. } => "a record".to_owned(),
             TypedExpression::Brackets(_) => "a bracket list".to_owned(),

@@ -85,9 +85,7 @@ impl<'c> Checker<'c> {
             TypedExpression::Many { list, scope, body } => {
                 Test::Exists { list, scope, test: Box::new(Test::IsNull(body.scalar)) }
             }
-            TypedExpression::Item { list, index, .. } => {
-                Test::IsNull(Scalar::at(list, index, None))
-            }
+            TypedExpression::Item { list, index, .. } => Test::IsNull(Scalar::at(list, index)),
             other => {
                 let message = format!("{} is never null", self.describe(&other));
                 return Err(Fault::new(FaultKind::TypeMismatch, span, message));
@@ -181,8 +179,11 @@ impl<'c> Checker<'c> {
         };
         let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
-        if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
-            let message = format!("`{}` cannot order {}", comparison.sign(), left.ty);
+        let has_no_order = |ty: &Type| matches!(ty, Type::Bool | Type::Enum(_));
+        if comparison.is_ordering()
+            && let Some(ty) = [left.ty, right.ty].into_iter().find(has_no_order)
+        {
+            let message = format!("`{}` cannot order {ty}", comparison.sign());
             return Err(Fault::new(FaultKind::TypeMismatch, span, message));
         }
         for (constant, constant_ast, other) in
@@ -291,7 +292,7 @@ impl<'c> Checker<'c> {
         };
         let bad = || self.bad_value(ast, text, &ty.to_string());
         let constant = match ty {
-            Type::Text | Type::Reference => return Ok(value),
+            Type::Text | Type::Reference | Type::Json => return Ok(value),
             Type::Object => {
                 let message = format!("{ty} can only be compared with null, not with {}", value.ty);
                 return Err(Fault::new(FaultKind::TypeMismatch, span, message));

@@ -108,6 +108,16 @@ pub(super) fn parse_number(text: &str) -> Option<Constant> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).map(Constant::Double)
 }
 
+/// The number that a text is, as `SafeConvert.ToDecimal` reads it.
+#[must_use]
+pub(crate) fn number_of(text: &str) -> Option<f64> {
+    match parse_number(text)? {
+        Constant::Int(value) => Some(value as f64),
+        Constant::Double(value) => Some(value),
+        _ => None,
+    }
+}
+
 /// `true` or `false` in any letter case.
 pub(super) fn parse_bool(text: &str) -> Option<bool> {
     let text = text.trim();

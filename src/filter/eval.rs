@@ -10,7 +10,8 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::constant::{
     Constant, Fold, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
@@ -18,13 +19,14 @@ use super::constant::{
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{Cast, FieldPath, How, List, Members, Scalar, Set, Test};
 use crate::value::pattern::lower_case;
-use crate::value::{Row, Val, Work, limits, time};
+use crate::value::{Pairs, Row, Val, Work, limits, time};
 
 /// The value of a scope during evaluation.
 #[derive(Clone, Debug)]
 pub(super) enum Element<'a> {
     Row(&'a dyn Row),
-    Pair(&'a str, &'a str),
+    Pair(&'a str, Option<&'a str>),
+    Map(Pairs<'a>),
     Scalar(Val<'a>),
 }
 
@@ -56,11 +58,12 @@ impl<'a> Scopes<'a, '_> {
                 }
                 value
             }
+            Some(Element::Map(map)) => Val::Map(*map),
             _ => Val::Null,
         }
     }
 
-    fn map(&self, place: FieldPath) -> Option<&'a BTreeMap<String, String>> {
+    fn map(&self, place: FieldPath) -> Option<Pairs<'a>> {
         match self.field(place) {
             Val::Map(map) => Some(map),
             _ => None,
@@ -96,7 +99,11 @@ pub(super) fn compare(left: &Val<'_>, comparison: Comparison, right: &Val<'_>) -
     match (left.is_null(), right.is_null()) {
         (true, true) => comparison == Comparison::Eq,
         (true, false) | (false, true) => comparison == Comparison::Ne,
-        (false, false) => holds(comparison, order(left, right), false),
+        (false, false) => {
+            // The type rules refuse to order Booleans; two JSON values get here.
+            let has_order = !matches!(left, Val::Bool(_)) || !comparison.is_ordering();
+            has_order && holds(comparison, order(left, right), false)
+        }
     }
 }
 
@@ -241,6 +248,7 @@ impl Scalar {
         match self {
             Self::Const(value) => value.val(),
             Self::Field(place) => at.field(*place),
+            Self::Json(place) => scalar_of_json(at.field(*place)),
             Self::Within { time, reference_ms } => match at.field(*time) {
                 Val::Time(time) => Val::Span(reference_ms.saturating_sub(time)),
                 _ => Val::Null,
@@ -264,11 +272,11 @@ impl Scalar {
             },
             Self::Entry { map, key } => match (at.map(*map), key.get(at)) {
                 (Some(map), Val::Str(key)) if at.work.scan(key.len()) => {
-                    map.get(&*key).map_or(Val::Null, Val::from)
+                    map.get(&key).flatten().into()
                 }
                 _ => Val::Null,
             },
-            Self::At { list, index, member } => list_element(list, index, *member, at),
+            Self::At { list, index } => list_element(list, index, at),
             Self::Case { text, upper } => match text.get(at) {
                 Val::Str(text) if at.work.convert(text.len()) => {
                     Val::Str(Cow::Owned(fold_case(&text, *upper)))
@@ -504,12 +512,24 @@ fn calculate<'a>(left: &Val<'_>, operator: Arithmetic, right: &Val<'_>) -> Val<'
     }
 }
 
-fn list_element<'a>(
-    list: &'a List,
-    index: &'a Scalar,
-    member: Option<usize>,
-    at: &Scopes<'a, '_>,
-) -> Val<'a> {
+/// The scalar that a JSON value is. An object and an array stay what they are: they equal nothing,
+/// and are not null.
+fn scalar_of_json(value: Val<'_>) -> Val<'_> {
+    let Val::Json(json) = value else { return value };
+    match json {
+        Value::Null => Val::Null,
+        Value::Bool(truth) => Val::Bool(*truth),
+        Value::String(text) => Val::from(text),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Val::Int(int),
+            (None, Some(double)) => Val::Double(double),
+            (None, None) => value,
+        },
+        Value::Array(_) | Value::Object(_) => value,
+    }
+}
+
+fn list_element<'a>(list: &'a List, index: &'a Scalar, at: &Scopes<'a, '_>) -> Val<'a> {
     let Val::Int(index) = index.get(at) else {
         return Val::Null;
     };
@@ -522,12 +542,10 @@ fn list_element<'a>(
             left -= 1;
             return true;
         }
-        found = match (element, member) {
-            (Element::Row(row), Some(member)) => row.val(member),
-            // A record has no scalar value; a filter can only test whether the element exists.
-            (Element::Row(_) | Element::Pair(..), None) => Val::Bool(true),
-            (Element::Scalar(value), _) => value,
-            (Element::Pair(..), Some(_)) => Val::Null,
+        found = match element {
+            // It has no scalar value; a filter can only test whether the element exists.
+            Element::Row(_) | Element::Pair(..) | Element::Map(_) => Val::Bool(true),
+            Element::Scalar(value) => value,
         };
         false
     });
@@ -551,17 +569,20 @@ impl List {
                 Val::Map(map) => {
                     let _ = map.iter().all(|(key, value)| visit(Element::Pair(key, value)));
                 }
+                Val::Maps(maps) => {
+                    let _ = maps.iter().all(|map| visit(Element::Map(Pairs::Texts(map))));
+                }
                 Val::Rows(rows) => {
                     let _ = rows.into_iter().all(|row| visit(Element::Row(row)));
                 }
                 _ => return None,
             },
             Self::Keys(place) => {
-                let _ = at.map(*place)?.keys().all(|key| visit(Element::Scalar(Val::from(key))));
+                let _ = at.map(*place)?.iter().all(|(key, _)| visit(Element::Scalar(key.into())));
             }
             Self::Values(place) => {
                 let _ =
-                    at.map(*place)?.values().all(|value| visit(Element::Scalar(Val::from(value))));
+                    at.map(*place)?.iter().all(|(_, value)| visit(Element::Scalar(value.into())));
             }
             Self::Path { list, scope, body } => {
                 return list.each(at, &mut |element| {
@@ -592,6 +613,7 @@ impl List {
                 match at.field(*place) {
                     Val::Strings(strings) => Some(strings.len()),
                     Val::Map(map) => Some(map.len()),
+                    Val::Maps(maps) => Some(maps.len()),
                     Val::Rows(rows) => Some(rows.len()),
                     _ => None,
                 }
@@ -621,7 +643,7 @@ impl List {
                     }
                     compare(element, Comparison::Eq, value)
                 }
-                Element::Row(_) | Element::Pair(..) => false,
+                Element::Row(_) | Element::Pair(..) | Element::Map(_) => false,
             };
             !found
         });

@@ -141,7 +141,7 @@ impl<'c> Checker<'c> {
                 Some(constant) => Ok(TypedExpression::literal(constant, ty)),
                 None => Err(self.bad_value(arg, &text, &ty.to_string())),
             },
-            TypedExpression::Scalar(value) if value.ty.is_text() => {
+            TypedExpression::Scalar(value) if value.ty.may_be_text() => {
                 Ok(TypedExpression::value(Scalar::Cast(Box::new(value.scalar), cast), ty))
             }
             TypedExpression::Scalar(value)
@@ -215,7 +215,8 @@ impl<'c> Checker<'c> {
             return self.search(ast, args);
         }
         let innermost = self.scopes.len() - 1;
-        if let Some(Of::Scalar(_)) = self.scopes.get(innermost).and_then(|scope| scope.of) {
+        if let Some(Of::Scalar(_) | Of::Map) = self.scopes.get(innermost).and_then(|scope| scope.of)
+        {
             // Inside a collection method a bare call is a method of the element.
             let element = self.members(TypedExpression::Scope(innermost), &[])?;
             return self.invoke(ast, element, ast, name, args);

@@ -160,6 +160,7 @@ impl<'c> Checker<'c> {
             ty = match ty {
                 None => Some(value.ty),
                 Some(Type::Int) if matches!(value.ty, Type::Double) => Some(Type::Double),
+                Some(ty) if matches!(value.ty, Type::Json) && ty.fits(value.ty) => Some(value.ty),
                 Some(ty) if ty.fits(value.ty) => Some(ty),
                 Some(ty) => {
                     let message = format!("an array of {ty} does not take {}", value.ty);
@@ -209,11 +210,11 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
             }
             Set::doubles(exact.iter().filter_map(exact_double).collect(), has_null)
         }
-        Type::Bool | Type::Object => {
-            let bools = constants.into_iter().map(|constant| {
+        Type::Bool | Type::Json | Type::Object => {
+            let each = constants.into_iter().map(|constant| {
                 comparison_test(value.scalar.clone(), Comparison::Eq, Scalar::Const(constant))
             });
-            let mut tests: Vec<Test> = bools.collect();
+            let mut tests: Vec<Test> = each.collect();
             if has_null {
                 tests.push(Test::IsNull(value.scalar));
             }
@@ -229,6 +230,7 @@ fn is_short(scalar: &Scalar) -> bool {
     match scalar {
         Scalar::Const(_)
         | Scalar::Field(_)
+        | Scalar::Json(_)
         | Scalar::Within { .. }
         | Scalar::Element(_)
         | Scalar::Key(_)

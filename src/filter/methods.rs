@@ -109,7 +109,7 @@ impl<'c> Checker<'c> {
     /// One argument that is text.
     fn text_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(arg)? {
-            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(value.scalar),
+            TypedExpression::Scalar(value) if value.ty.may_be_text() => Ok(value.scalar),
             other => Err(self.wrong_argument(ast, &format!("`{name}` takes text"), &other)),
         }
     }
@@ -143,7 +143,7 @@ impl<'c> Checker<'c> {
                 .compare(Comparison::Eq, receiver, (other_typed, other), ast.span)
                 .map(TypedExpression::Test);
         }
-        if !value.ty.is_text() {
+        if !value.ty.may_be_text() {
             return Err(self.unknown_method(ast, name, &["Equals"]));
         }
         if !TEXT_METHODS.iter().any(|known| is(known)) {
@@ -284,11 +284,8 @@ impl<'c> Checker<'c> {
                 let [] = self.exactly(ast, name, args)?;
                 let index = Scalar::Const(Constant::Int(0));
                 Ok(Some(match of {
-                    Of::Scalar(ty) => {
-                        let scalar = Scalar::at(list, index, None);
-                        TypedExpression::value(scalar, ty)
-                    }
-                    Of::Rows(fields) => TypedExpression::Item { list, index, fields },
+                    Of::Scalar(ty) => TypedExpression::value(Scalar::at(list, index), ty),
+                    Of::Rows(_) | Of::Map => TypedExpression::Item { list, index, of },
                     Of::Pair => return Ok(None),
                 }))
             }
@@ -303,10 +300,10 @@ impl<'c> Checker<'c> {
             TypedExpression::Scalar(Value {
                 scalar: Scalar::Const(Constant::Text(text)), ..
             }) => Ok(Test::Const(text.is_empty())),
-            TypedExpression::Scalar(value) if value.ty.is_text() => {
+            TypedExpression::Scalar(value) if value.ty.may_be_text() => {
                 Ok(Test::NullOrEmpty(value.scalar))
             }
-            TypedExpression::Many { list, scope, body } if body.ty.is_text() => {
+            TypedExpression::Many { list, scope, body } if body.ty.may_be_text() => {
                 Ok(Test::Exists { list, scope, test: Box::new(Test::NullOrEmpty(body.scalar)) })
             }
             TypedExpression::List(list, _) => Ok(not(Test::NotEmpty(list))),

@@ -121,6 +121,13 @@ impl<'c> Checker<'c> {
                 };
                 Some((TypedExpression::value(scalar, Type::Text), 1))
             }
+            // Every name is a key, so the names of the scopes around are hidden.
+            Some(Of::Map) => {
+                let name = segments.first()?.0;
+                let is_relative = segments.len() == 2 && name.eq_ignore_ascii_case("RelativeTime");
+                let map = FieldPath::element(self.scopes.get(scope)?.number);
+                (!is_relative).then(|| (TypedExpression::Scalar(entry_named(map, name)), 1))
+            }
             Some(Of::Scalar(_)) => None,
         }
     }
@@ -142,7 +149,9 @@ impl<'c> Checker<'c> {
         };
         match decl.ty {
             FieldType::Bool => scalar(Type::Bool),
-            FieldType::String | FieldType::WorkspaceName => scalar(Type::Text),
+            FieldType::String | FieldType::WorkspaceName | FieldType::ProductName => {
+                scalar(Type::Text)
+            }
             FieldType::DecimalId => scalar(Type::Id),
             FieldType::Reference => scalar(Type::Reference),
             FieldType::Object => scalar(Type::Object),
@@ -156,6 +165,8 @@ impl<'c> Checker<'c> {
             FieldType::Enum(members) => scalar(Type::Enum(members)),
             FieldType::Strings => TypedExpression::List(List::Field(place), Of::Scalar(Type::Text)),
             FieldType::Map => TypedExpression::List(List::Field(place), Of::Pair),
+            FieldType::Maps => TypedExpression::List(List::Field(place), Of::Map),
+            FieldType::Json => TypedExpression::value(Scalar::Json(place), Type::Json),
             FieldType::Rows(fields) => TypedExpression::List(List::Field(place), Of::Rows(fields)),
         }
     }
@@ -167,11 +178,15 @@ impl<'c> Checker<'c> {
         segments: &[Segment<'c>],
     ) -> FaultResult<TypedExpression<'c>> {
         let mut typed = match typed {
-            // The element itself, if it is a scalar.
+            // The element itself, if it is a scalar or a map.
             TypedExpression::Scope(scope) => match self.scopes.get(scope) {
                 Some(found) => match found.of {
                     Some(Of::Scalar(ty)) => {
                         TypedExpression::value(Scalar::Element(found.number), ty)
+                    }
+                    Some(Of::Map) => {
+                        let map = FieldPath::element(found.number);
+                        TypedExpression::List(List::Field(map), Of::Pair)
                     }
                     _ => TypedExpression::Scope(scope),
                 },
@@ -206,40 +221,45 @@ impl<'c> Checker<'c> {
             } else if is("values") {
                 TypedExpression::List(List::Values(map), Of::Scalar(Type::Text))
             } else {
-                let key = Box::new(Scalar::Const(Constant::text(name)));
-                TypedExpression::value(Scalar::Entry { map, key }, Type::Text)
+                TypedExpression::Scalar(entry_named(map, name))
             }),
-            TypedExpression::List(list, Of::Rows(fields)) => {
-                let (index, decl, used) = find_in(fields, &[], segments)?;
-                let scope = self.new_scope();
-                match self.field(FieldPath { scope, index }, &decl) {
-                    TypedExpression::Scalar(body) => {
-                        Some((TypedExpression::Many { list, scope, body }, used))
-                    }
-                    _ => None,
-                }
+            TypedExpression::List(list, of) => {
+                let (scope, body, used) = self.member_of_each(of, segments)?;
+                Some((TypedExpression::Many { list, scope, body }, used))
             }
-            TypedExpression::Item { list, index, fields } => {
-                let (member, decl, used) = find_in(fields, &[], segments)?;
-                match self.field(FieldPath { scope: RECORD, index: member }, &decl) {
-                    TypedExpression::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
-                        let scalar = Scalar::at(list, index, Some(member));
-                        Some((TypedExpression::Scalar(Value { scalar, ..value }), used))
-                    }
-                    _ => None,
-                }
+            TypedExpression::Item { list, index, of } => {
+                let (scope, body, used) = self.member_of_each(of, segments)?;
+                Some((TypedExpression::Scalar(of_item(list, index, scope, body)), used))
             }
             TypedExpression::Scalar(value)
-                if value.ty.is_text() && !value.equality_only && is("length") =>
+                if value.ty.may_be_text() && !value.equality_only && is("length") =>
             {
                 one(TypedExpression::Scalar(length(value)))
             }
             TypedExpression::Many { list, scope, body }
-                if body.ty.is_text() && !body.equality_only && is("length") =>
+                if body.ty.may_be_text() && !body.equality_only && is("length") =>
             {
                 one(TypedExpression::Many { list, scope, body: length(body) })
             }
             _ => None,
+        }
+    }
+
+    /// A member of the elements of a list, in a scope of its own, and how many names it takes.
+    fn member_of_each(&mut self, of: Of, segments: &[Segment<'c>]) -> Option<(u32, Value, usize)> {
+        let scope = self.new_scope();
+        match of {
+            Of::Rows(fields) => {
+                let (index, decl, used) = find_in(fields, &[], segments)?;
+                match self.field(FieldPath { scope, index }, &decl) {
+                    TypedExpression::Scalar(body) => Some((scope, body, used)),
+                    _ => None,
+                }
+            }
+            Of::Map => {
+                Some((scope, entry_named(FieldPath::element(scope), segments.first()?.0), 1))
+            }
+            Of::Scalar(_) | Of::Pair => None,
         }
     }
 
@@ -255,7 +275,7 @@ impl<'c> Checker<'c> {
                 None => known.extend(usable(self.schema.fields).map(|decl| decl.path)),
                 Some(Of::Rows(fields)) => known.extend(usable(fields).map(|decl| decl.path)),
                 Some(Of::Pair) => known.extend(["key", "value"]),
-                Some(Of::Scalar(_)) => {}
+                Some(Of::Scalar(_) | Of::Map) => {}
             }
         }
         let message =
@@ -289,23 +309,28 @@ impl<'c> Checker<'c> {
                 }
             };
         }
-        let at = |list: List, index: Scalar| Scalar::at(list, index, None);
         let expected = match (base, value.ty) {
-            (TypedExpression::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
-                let scalar = Scalar::Entry { map, key: Box::new(value.scalar) };
-                return Ok(TypedExpression::value(scalar, Type::Text));
+            (TypedExpression::List(List::Field(map), Of::Pair), ty) if ty.may_be_text() => {
+                return Ok(TypedExpression::Scalar(entry(map, value.scalar)));
+            }
+            (TypedExpression::Item { list, index, of: Of::Map }, ty) if ty.may_be_text() => {
+                let scope = self.new_scope();
+                let body = entry(FieldPath::element(scope), value.scalar);
+                return Ok(TypedExpression::Scalar(of_item(list, index, scope, body)));
             }
             (TypedExpression::List(list, Of::Scalar(ty)), Type::Int) => {
-                return Ok(TypedExpression::value(at(list, value.scalar), ty));
+                return Ok(TypedExpression::value(Scalar::at(list, value.scalar), ty));
             }
-            (TypedExpression::List(list, Of::Rows(fields)), Type::Int) => {
-                return Ok(TypedExpression::Item { list, index: value.scalar, fields });
+            (TypedExpression::List(list, of @ (Of::Rows(_) | Of::Map)), Type::Int) => {
+                return Ok(TypedExpression::Item { list, index: value.scalar, of });
             }
             (TypedExpression::Many { list, scope, body }, Type::Int) => {
                 let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
-                return Ok(TypedExpression::value(at(path, value.scalar), body.ty));
+                return Ok(TypedExpression::value(Scalar::at(path, value.scalar), body.ty));
             }
-            (TypedExpression::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
+            (TypedExpression::List(_, Of::Pair) | TypedExpression::Item { of: Of::Map, .. }, _) => {
+                "a map is indexed by text".to_owned()
+            }
             (TypedExpression::List(..) | TypedExpression::Many { .. }, _) => {
                 "a list is indexed by an integer".to_owned()
             }
@@ -317,6 +342,21 @@ impl<'c> Checker<'c> {
 
 pub(super) fn counted(list: List) -> TypedExpression<'static> {
     TypedExpression::value(Scalar::Count { list, filter: None, null_is_zero: false }, Type::Int)
+}
+
+/// The value of a key of a map.
+fn entry(map: FieldPath, key: Scalar) -> Value {
+    Value::new(Scalar::Entry { map, key: Box::new(key) }, Type::Text)
+}
+
+fn entry_named(map: FieldPath, key: &str) -> Value {
+    entry(map, Scalar::Const(Constant::text(key)))
+}
+
+/// The member `body` of one element of a list.
+fn of_item(list: List, index: Scalar, scope: u32, body: Value) -> Value {
+    let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
+    Value { scalar: Scalar::at(path, index), ..body }
 }
 
 fn length(value: Value) -> Value {

@@ -133,6 +133,7 @@ impl<'c> Checker<'c> {
 fn wider(left: Type, right: Type) -> Type {
     match (left, right) {
         (Type::Double, Type::Int) | (Type::Int, Type::Double) => Type::Double,
+        (_, Type::Json) => Type::Json,
         _ => left,
     }
 }

@@ -143,7 +143,9 @@ fn in_test(test: &Test, out: &mut Fields) {
 fn in_scalar(scalar: &Scalar, out: &mut Fields) {
     match scalar {
         Scalar::Const(_) | Scalar::Element(_) | Scalar::Key(_) | Scalar::Value(_) => {}
-        Scalar::Field(place) | Scalar::Within { time: place, .. } => at(*place, out),
+        Scalar::Field(place) | Scalar::Json(place) | Scalar::Within { time: place, .. } => {
+            at(*place, out);
+        }
         Scalar::Entry { map, key } => {
             at(*map, out);
             in_scalar(key, out);

@@ -32,7 +32,11 @@ fn conditions_of(text: &str) -> Vec<Condition> {
 }
 
 fn field(path: &str) -> usize {
-    schemas::fields("workItem").iter().position(|decl| decl.path == path).unwrap()
+    field_of("workItem", path)
+}
+
+fn field_of(kind: &str, path: &str) -> usize {
+    schemas::fields(kind).iter().position(|decl| decl.path == path).unwrap()
 }
 
 fn fault(error: &Error) -> (String, usize) {
@@ -304,6 +308,75 @@ fn maps_and_lists_have_conditions() {
     ] {
         assert_eq!(conditions_of(text), std::slice::from_ref(&rows), "{text}");
     }
+}
+
+/// Compiles against the resource with fields of every type.
+fn probe(text: &str, values: &[serde_json::Value]) -> Filter {
+    let fields = schemas::fields("probe");
+    compile(Some(text), values, &schemas::schema("probe", &fields), &times()).unwrap().unwrap()
+}
+
+fn probe_row(record: &serde_json::Value) -> JsonRow {
+    JsonRow::new(&schemas::fields("probe"), &schemas::sources("probe"), record)
+}
+
+#[test]
+fn only_evaluation_decides_about_lists_of_maps_and_json_values() {
+    for text in [
+        "data.parameters.Any(name = \"a\")",
+        "data.parameters.Any(it.ContainsKey(\"a\"))",
+        "data.parameters.Any(name = \"a\" and status = \"b\")",
+        "data.parameters.Any(it.Any(key = \"a\" and value = \"b\"))",
+        "data.parameters.Any(name in (\"a\", \"b\"))",
+        "data.parameters.name = \"a\"",
+        "data.parameters[0].name = \"a\"",
+        "data.parameters = null",
+        "inputs.Any(name = \"a\" and value = 35)",
+        "inputs.Any(value = 35)",
+        "inputs.Any(value = \"35\")",
+        "inputs.value in (35, \"35\")",
+        "json = 35",
+        "json = \"35\"",
+        "json > 35",
+        "json = null",
+        "json != null",
+        "json.StartsWith(\"a\")",
+        "json.Contains(\"a\")",
+        "json in (35, 36)",
+    ] {
+        assert_eq!(probe(text, &[]).conjuncts(), [Condition::Other], "{text}");
+    }
+    assert!(matches!(
+        probe("inputs.Any(name = \"a\")", &[]).conjuncts(),
+        [Condition::Field(_, FieldTest::RowsHave(0, _))]
+    ));
+}
+
+#[test]
+fn filters_of_lists_of_maps_print_in_canonical_form() {
+    let text = "data.parameters.Any(p=>p['k']==@0&&it.ContainsKey(@1)|p.name<>'x')";
+    let filter = probe(text, &[json!("a\n"), json!("b")]);
+    let printed = "data.parameters.Any(p => p[\"k\"] = \"a\\n\" and \
+                   it.ContainsKey(\"b\") | p.name != \"x\")";
+    assert_eq!(filter.to_string(), printed);
+    assert_eq!(probe(printed, &[]).to_string(), printed);
+    assert_eq!(probe("inputs.Any(value=-35.0)", &[]).to_string(), "inputs.Any(value = -35.0)");
+}
+
+#[test]
+fn json_numbers_compare_exactly_as_far_as_they_are_64_bit_integers() {
+    let is_match = |text: &str, json: serde_json::Value| {
+        probe(text, &[json!(u64::MAX)]).matches(&probe_row(&json!({"json": json})))
+    };
+    assert!(is_match("json = 9007199254740993", json!(9_007_199_254_740_993_i64)));
+    assert!(!is_match("json = 9007199254740992", json!(9_007_199_254_740_993_i64)));
+    assert!(is_match("json > 9007199254740992", json!(9_007_199_254_740_993_i64)));
+    assert!(is_match("json = @0", json!(u64::MAX)));
+    assert!(is_match("json > 9223372036854775807", json!(u64::MAX)));
+    assert!(is_match("json = -0.0", json!(0)));
+    let json = field_of("probe", "json");
+    assert!(probe_row(&json!({"json": null})).val(json).is_null());
+    assert!(!probe_row(&json!({"json": []})).val(json).is_null());
 }
 
 #[test]

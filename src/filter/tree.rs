@@ -15,11 +15,18 @@ use crate::value::pattern::Pattern;
 /// The scope of the record itself.
 pub(super) const RECORD: u32 = 0;
 
-/// A field of the row in a scope.
+/// A field of the row in a scope; an element that is a map is its own and only field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FieldPath {
     pub scope: u32,
     pub index: usize,
+}
+
+impl FieldPath {
+    /// The element of a scope, which is a map.
+    pub(super) fn element(scope: u32) -> Self {
+        Self { scope, index: 0 }
+    }
 }
 
 /// A condition; always true or false, never unknown.
@@ -105,6 +112,9 @@ pub(crate) enum How {
 pub(super) enum Scalar {
     Const(Constant),
     Field(FieldPath),
+    /// A field that is any JSON value. It is not a [`Scalar::Field`], because the scalar in it is
+    /// known only when a record is read: no condition of a planner is derived from it.
+    Json(FieldPath),
     /// The reference time minus a time.
     Within {
         time: FieldPath,
@@ -118,11 +128,10 @@ pub(super) enum Scalar {
         map: FieldPath,
         key: Box<Scalar>,
     },
-    /// The n-th element; for a list of records, a member of it.
+    /// The n-th element.
     At {
         list: Box<List>,
         index: Box<Scalar>,
-        member: Option<usize>,
     },
     Case {
         text: Box<Scalar>,
@@ -167,9 +176,9 @@ impl FieldPath {
 }
 
 impl Scalar {
-    /// The n-th element of a list; for a list of records, a member of it.
-    pub(super) fn at(list: List, index: Self, member: Option<usize>) -> Self {
-        Self::At { list: Box::new(list), index: Box::new(index), member }
+    /// The n-th element of a list.
+    pub(super) fn at(list: List, index: Self) -> Self {
+        Self::At { list: Box::new(list), index: Box::new(index) }
     }
 
     /// The position of the field of the record that it is.
@@ -184,7 +193,7 @@ impl Scalar {
 /// A value that has elements.
 #[derive(Clone, Debug)]
 pub(super) enum List {
-    /// A list of strings, a map (its pairs) or a list of records.
+    /// A list of strings, of maps or of records, or a map (its pairs).
     Field(FieldPath),
     Keys(FieldPath),
     Values(FieldPath),

@@ -19,6 +19,8 @@ pub(super) enum Type {
     Time,
     Span,
     Enum(Members),
+    /// Any JSON value; its own JSON type is known only when a record is read.
+    Json,
     /// Can only be compared with null.
     Object,
 }
@@ -32,6 +34,11 @@ impl Type {
         matches!(self, Self::Text | Self::Id | Self::Reference)
     }
 
+    /// Whether its values are texts, or some of them may be.
+    pub(super) fn may_be_text(self) -> bool {
+        self.is_text() || matches!(self, Self::Json)
+    }
+
     /// Whether an integer literal that is compared with it stands for its decimal text.
     pub(super) fn is_id(self) -> bool {
         matches!(self, Self::Id | Self::Reference)
@@ -41,6 +48,7 @@ impl Type {
     pub(super) fn fits(self, other: Self) -> bool {
         match (self, other) {
             (Self::Enum(left), Self::Enum(right)) => std::ptr::eq(left, right),
+            (Self::Json, other) | (other, Self::Json) => !matches!(other, Self::Object),
             (Self::Bool, Self::Bool) | (Self::Time, Self::Time) | (Self::Span, Self::Span) => true,
             _ => (self.is_number() && other.is_number()) || (self.is_text() && other.is_text()),
         }
@@ -58,6 +66,7 @@ impl std::fmt::Display for Type {
             Self::Time => "a date and time",
             Self::Span => "a time span",
             Self::Enum(_) => "an enumeration",
+            Self::Json => "a JSON value",
             Self::Object => "an object",
         })
     }
@@ -67,7 +76,10 @@ impl std::fmt::Display for Type {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     Scalar(Type),
+    /// A pair of a map.
     Pair,
+    /// A map, whose keys are the names in it.
+    Map,
     Rows(&'static [FieldDecl]),
 }
 
@@ -104,13 +116,13 @@ pub(super) enum TypedExpression<'c> {
         body: Value,
     },
     List(List, Of),
-    /// The record, an element that is a record, or a pair.
+    /// The record, an element that is a record or a map, or a pair.
     Scope(usize),
-    /// One element of a list of records.
+    /// One element of a list of records or maps.
     Item {
         list: List,
         index: Scalar,
-        fields: &'static [FieldDecl],
+        of: Of,
     },
     Brackets(&'c [(Ast, Option<Ast>)]),
 }

@@ -9,6 +9,10 @@ use crate::model::files::{
     FileId, GetFilesRequest, QueryFilesRequest, UploadFileRequest, UploadSessionId,
 };
 use crate::model::products::{CreateProductRequest, ProductId, UpdateProductRequest};
+use crate::model::results::{
+    CreateResultRequest, CreateStepRequest, StepIdResultIdPair, TestResultId, UpdateResultRequest,
+    UpdateStepRequest,
+};
 use crate::model::specifications::SpecificationId;
 use crate::model::tables::data::GetTableDataRequest;
 use crate::model::tables::import::ImportTableRequest;
@@ -44,6 +48,88 @@ record! {
         /// Page size; 1000 when absent or negative.
         pub take: Option<i64>,
         /// Whether to count all products.
+        pub return_count: bool,
+    }
+
+    /// The body of `create_results`.
+    wire pub struct CreateResultsRequest requires(results) {
+        /// The results to create; required.
+        pub results: Vec<CreateResultRequest>,
+    }
+
+    /// The body of `update_results`.
+    wire pub struct UpdateResultsRequest requires(results) {
+        /// The changes, applied in order; required.
+        pub results: Vec<UpdateResultRequest>,
+        /// Whether lists and maps are replaced (`true`) or added to (absent, `false`).
+        pub replace: bool,
+        /// Whether each result gets the status of the most severe of its steps.
+        pub determine_status_from_steps: bool,
+    }
+
+    /// The body of `delete_results`.
+    wire pub struct DeleteResultsRequest requires(ids) {
+        /// The results to delete; required.
+        pub ids: Vec<TestResultId>,
+        /// Whether their steps are deleted; true when absent.
+        pub delete_steps: Option<bool>,
+    }
+
+    /// The query string of `delete_result`.
+    wire pub struct DeleteResultQuery {
+        /// Whether the steps are deleted; true when absent.
+        pub delete_steps: Option<bool>,
+    }
+
+    /// The query string of `get_results`.
+    wire pub struct GetResultsRequest {
+        /// The token of the previous page.
+        pub continuation_token: Option<String>,
+        /// Page size; 1000 when absent or negative, at most 100,000.
+        pub take: Option<i64>,
+        /// Whether to count all results.
+        pub return_count: bool,
+    }
+
+    /// The body of a creation of steps.
+    wire pub struct CreateStepsRequest requires(steps) {
+        /// The steps to create; required.
+        pub steps: Vec<CreateStepRequest>,
+        /// Whether the total time of each result becomes the sum of its steps.
+        pub update_result_total_time: bool,
+    }
+
+    /// The body of an update of steps.
+    wire pub struct UpdateStepsRequest requires(steps) {
+        /// The changes, applied in order; required.
+        pub steps: Vec<UpdateStepRequest>,
+        /// Whether the total time of each result becomes the sum of its steps.
+        pub update_result_total_time: bool,
+        /// Whether keywords are replaced (`true`) or added to (absent, `false`).
+        pub replace_keywords: bool,
+        /// Whether properties are replaced (`true`) or added to (absent, `false`).
+        pub replace_properties: bool,
+    }
+
+    /// The body of a deletion of steps.
+    wire pub struct DeleteStepsRequest requires(steps) {
+        /// The steps to delete; required.
+        pub steps: Vec<StepIdResultIdPair>,
+    }
+
+    /// The query string of a deletion of steps.
+    wire pub struct DeleteStepsQuery {
+        /// Whether the total time of each result becomes the sum of its steps.
+        pub update_result_total_time: bool,
+    }
+
+    /// The query string of a list of steps, or of paths.
+    wire pub struct GetStepsRequest {
+        /// The token of the previous page.
+        pub continuation_token: Option<String>,
+        /// Page size; 1000 when absent or negative, at most 100,000.
+        pub take: Option<i64>,
+        /// Whether to count all of them.
         pub return_count: bool,
     }
 
@@ -219,6 +305,10 @@ from_query! {
     AppendToUploadSessionQuery { "sessionId": Text, "chunk": Integer, "close": Boolean }
     FinishUploadSessionRequest { "sessionId": Text }
     GetProductsRequest { "continuationToken": Text, "take": Integer, "returnCount": Boolean }
+    GetResultsRequest { "continuationToken": Text, "take": Integer, "returnCount": Boolean }
+    GetStepsRequest { "continuationToken": Text, "take": Integer, "returnCount": Boolean }
+    DeleteResultQuery { "deleteSteps": Boolean }
+    DeleteStepsQuery { "updateResultTotalTime": Boolean }
     QueryFeedsRequest { "platform": Text, "workspace": Text }
     UploadPackageQuery { "overwrite": Boolean, "shouldOverwrite": Boolean }
 }

@@ -46,6 +46,12 @@ impl Download {
         Self { content_type, file_name: format!("{}.{extension}", safe(table_name)) }
     }
 
+    /// Test results as CSV.
+    #[must_use]
+    pub fn of_results() -> Self {
+        Self::of_export(ExportFormat::Csv, "results")
+    }
+
     /// The content of a file. The type of a file is not stored, so it is that of any bytes.
     #[must_use]
     pub fn of_file(file: &FileMetadata) -> Self {

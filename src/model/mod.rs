@@ -13,8 +13,10 @@ pub(crate) mod products;
 pub(crate) mod quotas;
 pub(crate) mod records;
 pub(crate) mod resource;
+pub(crate) mod results;
 pub(crate) mod search;
 pub(crate) mod specifications;
+pub(crate) mod steps;
 pub(crate) mod tables;
 pub(crate) mod test_plans;
 pub(crate) mod work_items;
@@ -38,6 +40,7 @@ pub(crate) use resource::entries::{
 pub(crate) use resource::members::{members_beside_state, members_of};
 pub(crate) use resource::registry::{KindDecl, KindEntry};
 pub(crate) use resource::{AnyRecord, Index, RecordRow, Resource, Stamped, text_of};
+pub(crate) use results::*;
 pub(crate) use search::*;
 pub(crate) use specifications::*;
 pub(crate) use tables::*;
@@ -62,4 +65,6 @@ resource::registry::registry! {
     test_plans::template::TestPlanTemplate,
     workspaces::Workspace,
     quotas::QuotaRecord,
+    TestResult,
+    steps::remains::RemainingSteps,
 }

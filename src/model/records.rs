@@ -32,6 +32,8 @@ wire_enum! {
         Package = "PACKAGE",
         /// Registered workspaces.
         Workspace = "WORKSPACE",
+        /// Test results.
+        TestResult = "TEST_RESULT",
     }
 }
 

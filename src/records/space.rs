@@ -49,11 +49,14 @@ pub(crate) enum Space {
     ColumnHistory,
     /// What was imported from other stores: see `session::imports`.
     Imports,
+    /// Rows of the tables that the store keeps itself, until they are sealed: table key, key of the
+    /// record that they belong to, number of the first row.
+    RowChunks,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -72,6 +75,7 @@ impl Space {
         Self::DeletedRows,
         Self::ColumnHistory,
         Self::Imports,
+        Self::RowChunks,
     ];
 
     /// The name of the space, for messages.
@@ -112,6 +116,7 @@ impl Space {
             Self::UploadChunks => (Table::UploadChunks, None),
             Self::PendingDelete => (Table::PendingDelete, None),
             Self::Intents => (Table::Intents, None),
+            Self::RowChunks => (Table::RowChunks, None),
             Self::Meta => (Table::State, Some(0)),
             Self::Counters => (Table::State, Some(2)),
             Self::TableState => (Table::State, Some(3)),
@@ -159,11 +164,12 @@ pub(super) enum Table {
     UploadChunks,
     PendingDelete,
     Intents,
+    RowChunks,
 }
 
 impl Table {
     /// The number of tables.
-    pub(super) const COUNT: usize = 12;
+    pub(super) const COUNT: usize = 13;
     /// Every table.
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Records,
@@ -178,6 +184,7 @@ impl Table {
         Self::UploadChunks,
         Self::PendingDelete,
         Self::Intents,
+        Self::RowChunks,
     ];
 
     pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -199,6 +206,7 @@ impl Table {
             Self::UploadChunks => "upload_chunks",
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",
+            Self::RowChunks => "row_chunks",
         }
     }
 

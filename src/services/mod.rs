@@ -13,11 +13,13 @@ mod pages;
 pub(crate) mod products;
 pub(crate) mod queries;
 mod records;
+pub(crate) mod results;
 mod search;
 pub(crate) mod service_record;
 mod specifications;
 mod tables;
 pub(crate) mod test_plans;
+mod values;
 pub(crate) mod work_items;
 mod workspaces;
 
@@ -33,6 +35,7 @@ pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
+pub use results::ResultService;
 pub use search::SearchService;
 pub use specifications::SpecificationService;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -6,11 +6,12 @@ use crate::error::Result;
 use crate::model::{
     Asset, AssetUtilizationHistoryItem, FileLinqMetadata, FileLinqQueryRequest, FileMetadata,
     GetFilesRequest, ListTablesRequest, Product, QueryAssetUtilizationHistoryRequest,
-    QueryAssetsRequest, QueryFilesRequest, QueryProductsRequest, QuerySpecificationsRequest,
-    QueryTablesRequest, QueryTestPlanTemplatesRequest, QueryTestPlansRequest,
-    QueryWorkItemTemplatesRequest, QueryWorkItemsRequest, QueryWorkspacesRequest,
-    SearchFilesRequest, SearchHit, SearchRequest, Specification, TableMetadata, TestPlan,
-    TestPlanTemplate, TotalCountRelation, WorkItem, WorkItemTemplate, Workspace,
+    QueryAssetsRequest, QueryFilesRequest, QueryProductsRequest, QueryResultsRequest,
+    QuerySpecificationsRequest, QueryTablesRequest, QueryTestPlanTemplatesRequest,
+    QueryTestPlansRequest, QueryWorkItemTemplatesRequest, QueryWorkItemsRequest,
+    QueryWorkspacesRequest, SearchFilesRequest, SearchHit, SearchRequest, Specification,
+    TableMetadata, TestPlan, TestPlanTemplate, TestResult, TotalCountRelation, WorkItem,
+    WorkItemTemplate, Workspace,
 };
 use crate::services::queries::{self, QueryRequest};
 use crate::services::{AssetService as _, FileService, SearchService};
@@ -162,6 +163,11 @@ impl Session, Transaction {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     pub fn products(&self, query: QueryProductsRequest) -> Items<'_, Product>
+        = |handle| Items::of_query(handle, query, identity);
+
+    /// All test results that `query_results` of
+    /// [`ResultService`](crate::results::ResultService) finds.
+    pub fn results(&self, query: QueryResultsRequest) -> Items<'_, TestResult>
         = |handle| Items::of_query(handle, query, identity);
 
     /// All specifications that `query_specs` of

@@ -19,8 +19,8 @@ impl Umbrella {
     /// Files and assets.
     pub(crate) const FILES_AND_ASSETS: Self =
         Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_040 };
-    /// Products.
-    pub(crate) const PRODUCTS: Self =
+    /// Products, test results and steps.
+    pub(crate) const TEST_MONITOR: Self =
         Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
 }
 

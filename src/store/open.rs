@@ -271,6 +271,8 @@ impl StoreOptions {
         /// Whether records may be put into registered workspaces only, also while none is
         /// registered.
         require_registered_workspaces: bool;
+        /// Whether a test result whose part number no product has creates the product.
+        results_create_products: bool;
         /// Bytes of commits that wait in memory and in the journal for a checkpoint.
         memory_table_bytes: usize;
         /// Two syncs for each commit of a store without a memory table.

@@ -291,6 +291,7 @@ impl Scrub<'_> {
             | Space::Intents
             | Space::ColumnHistory
             | Space::Imports
+            | Space::RowChunks
             | Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
             Space::DeletedRows => check_deleted_rows(key, value),
             Space::TableBuffer => crate::columnar::check_batch(value),

@@ -17,6 +17,8 @@ impl Service {
     pub const ASSETS: Self = Self("assets");
     /// Products.
     pub const PRODUCTS: Self = Self("products");
+    /// Test results and their steps.
+    pub const RESULTS: Self = Self("results");
     /// Specifications.
     pub const SPECIFICATIONS: Self = Self("specifications");
     /// Feeds and their packages.

@@ -34,6 +34,9 @@ pub(crate) enum FieldType {
     /// The registered name of the workspace whose id the getter returns; the id if none is
     /// registered.
     WorkspaceName,
+    /// The name of the product whose part number the getter returns; null if the caller sees no
+    /// such product.
+    ProductName,
     /// One of these canonical texts, compared ignoring letter case, `_`, `-` and spaces. Each entry
     /// is a canonical text and its alternative spellings.
     Enum(&'static [(&'static str, &'static [&'static str])]),
@@ -41,6 +44,11 @@ pub(crate) enum FieldType {
     Strings,
     /// Map from string to string.
     Map,
+    /// List of maps from string to string.
+    Maps,
+    /// Any JSON value. Filters compare it with values of its own JSON type; an object or an array
+    /// only with null.
+    Json,
     /// List of records with these fields.
     Rows(&'static [FieldDecl]),
     /// An object whose members are declared as fields of their own; filters can only compare it

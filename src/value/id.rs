@@ -75,6 +75,7 @@ impl Kind {
     pub fn event_name(self) -> &'static str {
         match self.name {
             "Product" => "product",
+            "TestResult" => "test result",
             "Specification" => "specification",
             "Asset" => "asset",
             "AssetUtilization" => "asset utilization",

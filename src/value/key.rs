@@ -15,10 +15,13 @@
 
 use super::val::Val;
 
-/// Appends the encoding of a scalar; lists, maps and rows have no key and encode as null.
+/// Appends the encoding of a scalar; lists, maps, rows and JSON values have no key and encode as
+/// null.
 pub(crate) fn push_val(out: &mut Vec<u8>, value: &Val<'_>) {
     match value {
-        Val::Null | Val::Strings(_) | Val::Map(_) | Val::Rows(_) => out.push(0),
+        Val::Null | Val::Strings(_) | Val::Map(_) | Val::Maps(_) | Val::Json(_) | Val::Rows(_) => {
+            out.push(0);
+        }
         Val::Bool(value) => out.extend_from_slice(&[1, u8::from(*value)]),
         Val::Int(value) | Val::Time(value) | Val::Span(value) => push_i64(out, *value),
         Val::Double(value) => push_f64(out, *value),

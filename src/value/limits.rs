@@ -27,6 +27,9 @@ pub const FILTER_WORK: u64 = 100_000_000;
 /// bound is four entries for each column.
 pub const QUERY_LIST: usize = 10_000;
 
+/// Test results or steps on one page.
+pub const RESULTS_TAKE: usize = 100_000;
+
 /// Bytes of a text query.
 pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
 /// Nesting of a text query.
@@ -167,6 +170,11 @@ pub const FILES_TAKE_DEFAULT: usize = 1_000;
 pub const FILE_SEARCH_BYTES: usize = 64 * 1024;
 /// Nesting of a file search expression.
 pub const FILE_SEARCH_DEPTH: usize = 32;
+
+/// Bytes of the id of a step.
+pub const STEP_ID_BYTES: usize = 1_024;
+/// Parameters of one step.
+pub const STEP_PARAMETERS: usize = 100_000;
 
 /// Items of one batch call of the asset service, and files of one call that links them.
 pub const BATCH_ITEMS: usize = 1_000;

@@ -44,5 +44,5 @@ pub use number::Number;
 pub use patch::Patch;
 pub use planned_time::PlannedTime;
 pub(crate) use stored::Stored;
-pub(crate) use val::{Row, Val};
+pub(crate) use val::{Pairs, Row, Val};
 pub(crate) use work::Work;

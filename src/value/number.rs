@@ -9,6 +9,16 @@ use super::field::FieldType;
 use super::part::{Part, Typed};
 use super::stored::{DecodeResult, EncodeResult, Input, Output, Stored};
 
+/// The shortest text that reads back as the same finite double.
+#[must_use]
+pub(crate) fn shortest(value: f64) -> String {
+    if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
+
 /// An integer or a float, as the caller wrote it.
 ///
 /// `1` and `1.0` compare equal, but each is written back in its own form.

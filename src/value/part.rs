@@ -72,10 +72,16 @@ part! {
     String => FieldType::String,
     DateTime<Utc> => FieldType::Time,
     BTreeMap<String, String> => FieldType::Map,
+    BTreeMap<String, Option<String>> => FieldType::Map,
+    serde_json::Value => FieldType::Json,
 }
 
 impl Typed for Vec<String> {
     const TYPE: FieldType = FieldType::Strings;
+}
+
+impl Typed for Vec<BTreeMap<String, String>> {
+    const TYPE: FieldType = FieldType::Maps;
 }
 
 /// A record type that is used in lists whose elements filters test.
@@ -162,12 +168,18 @@ impl Words for Vec<String> {
     }
 }
 
-impl Words for BTreeMap<String, String> {
+impl<V: Words> Words for BTreeMap<String, V> {
     fn add(&self, out: &mut String) {
         for (key, value) in self {
             key.add(out);
             value.add(out);
         }
+    }
+}
+
+impl<T: Words> Words for Option<T> {
+    fn add(&self, out: &mut String) {
+        self.iter().for_each(|value| value.add(out));
     }
 }
 

@@ -93,6 +93,11 @@ macro_rules! operations {
                     let rows = s.export_table_data(&id, asked, &mut out, &Control::default())?;
                     Ok(json!({"rows": rows, "text": String::from_utf8_lossy(&out)}))
                 }
+                "export_results" => {
+                    let mut out = Vec::new();
+                    let rows = s.export_results(read(&next())?, &mut out, &Control::default())?;
+                    Ok(json!({"rows": rows, "text": String::from_utf8_lossy(&out)}))
+                }
                 "upload_file" => {
                     let (asked, text): (_, String) = (read(&next())?, read(&next())?);
                     s.upload_file(&mut text.as_bytes(), asked, &Control::default()).map(wire)
@@ -124,6 +129,17 @@ operations! {
     batch update_products(json, json);
     plain delete_product(id);
     batch delete_products(json);
+    plain result_api_info();
+    batch create_results(json);
+    plain get_result(id);
+    plain get_results(json, json, json);
+    plain query_results(json);
+    plain query_results_csv(json);
+    plan explain_query_results(json);
+    plain query_result_values(json);
+    batch update_results(json, json, json);
+    plain delete_result(id, json);
+    batch delete_results(json, json);
     plain specification_api_info();
     batch create_specs(json);
     plain query_specs(json);

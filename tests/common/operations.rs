@@ -277,6 +277,7 @@ pub fn probes() -> Vec<Probe> {
 /// Every operation that moves a record to the workspace `$to`.
 pub const MOVES: &[(&str, &str)] = &[
     ("update_products", r#"[[{"id": "$product", "workspace": "$to"}], false]"#),
+    ("update_results", r#"[[{"id": "$result", "workspace": "$to"}], false, false]"#),
     (
         "update_specs",
         r#"[{"specs": [{"id": "$spec", "productId": "$product", "specId": "moved",

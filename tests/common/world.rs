@@ -58,6 +58,7 @@ impl JobRunner for Accepts {
 pub struct Ids {
     pub workspace: String,
     pub product: String,
+    pub result: String,
     pub spec: String,
     pub asset: String,
     pub serial: String,
@@ -182,6 +183,7 @@ impl World {
         let filter = json!({"filter": "workspace = \"secret\"", "take": 100});
         json!({
             "products": ada.query_products(request(filter.clone())).map(wire).unwrap(),
+            "results": ada.query_results(request(filter.clone())).map(wire).unwrap(),
             "specs": ada.query_specs(request(json!({"productIds": [ids.product], "take": 100}))).map(wire).unwrap(),
             "assets": ada.query_assets(request(json!({"filter": "workspace = \"secret\"", "take": 100}))).map(wire).unwrap(),
             "utilizations": ada.query_asset_utilization_history(request(json!({"assetFilter": "workspace = \"secret\""}))).map(wire).unwrap(),
@@ -245,6 +247,14 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
             }))
         };
         assert_eq!(tx.create_products(all.clone().map(product).collect())?.error, None);
+        let result = |n: usize| {
+            request(json!({
+                "programName": name(n), "status": {"statusType": "PASSED"}, "partNumber": format!("{mark}-c{n}"),
+                "serialNumber": mark, "operator": mark, "keywords": [mark], "properties": {"k": mark},
+                "workspace": workspace,
+            }))
+        };
+        assert_eq!(tx.create_results(all.clone().map(result).collect())?.error, None);
         let spec = |n: usize| {
             json!({"productId": open.product, "specId": format!("{mark}-S{n}"), "type": "FUNCTIONAL", "name": name(n),
                 "workspace": workspace})

@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::sources::rust_files;
 
 /// Operations that return without a read. All others have to meet the panic.
-pub const OPERATIONS_THAT_READ_NOTHING: [&str; 5] = [
+pub const OPERATIONS_THAT_READ_NOTHING: [&str; 6] = [
     "ProductService::product_api_info",
+    "ResultService::result_api_info",
     "SpecificationService::specification_api_info",
     "TableService::table_api_info",
     "FileService::file_api_info",

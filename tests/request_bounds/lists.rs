@@ -50,7 +50,7 @@ pub fn lists() -> Vec<List> {
             "steers" | "once" => Class::Steers {
                 member: value,
                 kind: match value {
-                    "substitutions" => ErrorKind::InvalidArgument,
+                    "substitutions" | "productSubstitutions" => ErrorKind::InvalidArgument,
                     _ => ErrorKind::LimitExceeded,
                 },
                 repeats: class == "steers",

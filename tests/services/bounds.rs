@@ -25,6 +25,9 @@ fn pages_hold_at_the_limit_and_not_above() {
     holds_at(limits::ASSETS_TAKE, InvalidArgument, |take| {
         session.query_assets(of(json!({ "take": take })))
     });
+    holds_at(limits::RESULTS_TAKE, LimitExceeded, |take| {
+        session.query_results(of(json!({ "take": take })))
+    });
     holds_at(limits::FILES_TAKE, InvalidArgument, |take| {
         session.get_files(of(json!({ "take": take })))
     });

@@ -29,6 +29,8 @@ mod quotas;
 mod record_groups;
 mod record_imports;
 mod records;
+mod result_steps;
+mod results;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod specifications;

@@ -33,6 +33,7 @@ fn open() -> (tempfile::TempDir, Store, Session) {
 fn every_service_is_an_object() {
     struct Services {
         products: Arc<dyn ProductService + Send + Sync>,
+        results: Arc<dyn ResultService + Send + Sync>,
         specifications: Arc<dyn SpecificationService + Send + Sync>,
         assets: Arc<dyn AssetService + Send + Sync>,
         work_items: Arc<dyn WorkItemService + Send + Sync>,
@@ -48,6 +49,7 @@ fn every_service_is_an_object() {
     let session = Arc::new(session);
     let services = Services {
         products: session.clone(),
+        results: session.clone(),
         specifications: session.clone(),
         assets: session.clone(),
         work_items: session.clone(),
@@ -61,6 +63,7 @@ fn every_service_is_an_object() {
     };
     let answers = std::thread::spawn(move || {
         services.products.product_api_info()?;
+        services.results.result_api_info()?;
         services.specifications.specification_api_info()?;
         services.tables.table_api_info()?;
         services.files.file_api_info()?;
@@ -85,6 +88,7 @@ fn every_service_is_an_object() {
             let _: (&dyn SearchService, &dyn FileService, &dyn TableService) =
                 (transaction, transaction, transaction);
             let _: (&dyn WorkspaceService, &dyn RecordService) = (transaction, transaction);
+            let _: &dyn ResultService = transaction;
             let _: (&dyn AssetService, &dyn FeedService, &dyn TestPlanService) =
                 (transaction, transaction, transaction);
             (transaction as &dyn SpecificationService).specification_api_info()

@@ -60,6 +60,27 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
     envelope::<CreateProductsRequest>("products", product, json!({"name": 1}), ".name");
     let change = json!({"id": "i", "keywords": ["k"]});
     envelope::<UpdateProductsRequest>("products", change, json!({"keywords": [1]}), ".keywords[0]");
+    let result = json!({"programName": "G", "status": {"statusType": "PASSED"}});
+    let status = json!({"status": {"statusType": "GOOD"}});
+    envelope::<CreateResultsRequest>("results", result, status, ".status.statusType");
+    let change = json!({"id": "i", "properties": {"k": null}});
+    envelope::<UpdateResultsRequest>(
+        "results",
+        change,
+        json!({"properties": {"k": 1}}),
+        ".properties.k",
+    );
+    let step = json!({"name": "s", "children": [{"name": "c"}]});
+    let child = json!({"children": [{"inputs": [{"value": 1}]}]});
+    envelope::<CreateStepsRequest>(
+        "steps",
+        step.clone(),
+        child.clone(),
+        ".children[0].inputs[0].name",
+    );
+    envelope::<UpdateStepsRequest>("steps", step, child, ".children[0].inputs[0].name");
+    let pair = json!({"stepId": "s", "resultId": "r"});
+    envelope::<DeleteStepsRequest>("steps", pair, json!({"stepId": "s"}), ".resultId");
     let asset = json!({"modelName": "M"});
     envelope::<CreateAssetsRequest>(
         "assets",
@@ -69,6 +90,7 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
     );
     envelope::<UpdateAssetsRequest>("assets", json!({"id": "i"}), json!({"name": []}), ".name");
     envelope::<DeleteProductsRequest>("ids", json!("i"), json!(7), "");
+    envelope::<DeleteResultsRequest>("ids", json!("i"), json!(7), "");
     envelope::<DeleteSpecificationsRequest>("ids", json!("i"), json!(7), "");
     envelope::<DeleteAssetsRequest>("ids", json!("i"), json!(7), "");
     envelope::<DeleteTablesRequest>("ids", json!("i"), json!(7), "");
@@ -285,6 +307,10 @@ fn no_member_is_missing_from_a_query_string() {
     );
     all::<GetFilesRequest>("skip=1&take=1&orderBy=id&orderByDescending=true&id=a");
     all::<GetProductsRequest>("continuationToken=t&take=1&returnCount=true");
+    all::<GetResultsRequest>("continuationToken=t&take=1&returnCount=true");
+    all::<GetStepsRequest>("continuationToken=t&take=1&returnCount=true");
+    all::<DeleteResultQuery>("deleteSteps=false");
+    all::<DeleteStepsQuery>("updateResultTotalTime=true");
     all::<QueryFeedsRequest>("platform=WINDOWS&workspace=w");
     all::<AppendArrowQuery>("endOfData=true");
     all::<AppendToUploadSessionQuery>("sessionId=s&chunk=1&close=true");
@@ -345,6 +371,7 @@ fn every_answer_has_the_status_of_its_outcome() {
     use stationdb::assets::*;
     use stationdb::feeds::*;
     use stationdb::products::*;
+    use stationdb::results::*;
     use stationdb::specifications::*;
     use stationdb::test_plans::*;
     use stationdb::work_items::*;
@@ -383,6 +410,8 @@ fn every_answer_has_the_status_of_its_outcome() {
     }
     failed!(
         CreateProductsPartialSuccess,
+        CreateResultsPartialSuccess,
+        CreateStepsPartialSuccess,
         CreateSpecificationsPartialSuccess,
         CreateAssetsPartialSuccess,
         CreateWorkItemsPartialSuccessResponse,

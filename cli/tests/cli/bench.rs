@@ -150,6 +150,9 @@ fn fill(session: &Session) {
     let product = made.products[0].id.clone().unwrap().to_string();
     let other = request!({"partNumber": "P-2", "name": "Relay, \"small\"", "family": "Digital"});
     session.create_products(vec![other]).unwrap().require_all().unwrap();
+    let result = request!({"programName": "Gain", "status": {"statusType": "PASSED"},
+        "partNumber": "P-1", "serialNumber": "SN-1"});
+    session.create_results(vec![result]).unwrap().require_all().unwrap();
     let specs = session.create_specs(request!({"specs": [
         {"productId": product, "specId": "GAIN", "name": "Gain", "type": "PARAMETRIC", "unit": "V",
             "limit": {"min": -1, "max": 9}},

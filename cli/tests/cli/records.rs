@@ -5,8 +5,9 @@ use stationdb::serde_json::{Value, from_str, json};
 use crate::bench::{Bench, ROWS};
 
 /// The kinds, and how many records the filled store has.
-const COUNTS: [(&str, u64); 13] = [
+const COUNTS: [(&str, u64); 14] = [
     ("products", 2),
+    ("results", 1),
     ("specifications", 2),
     ("assets", 1),
     ("utilizations", 1),

@@ -186,6 +186,26 @@ pub async fn json<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> 
     respond(whole(asked, work).await)
 }
 
+/// As `json`, or text where `csv` has one.
+pub async fn page<T: Answer + Send + 'static>(
+    asked: Task,
+    csv: Handler<Option<String>>,
+    work: Handler<T>,
+) -> Response {
+    let Task { mut call, cancel: _cancel, request } = asked;
+    let answer = async {
+        call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
+        blocking(move || match csv(&call.session, &call)? {
+            Some(text) => {
+                Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response())
+            }
+            None => Ok(respond(work(&call.session, &call))),
+        })
+        .await
+    };
+    answer.await.unwrap_or_else(|error: Error| failure(&error))
+}
+
 /// As `json`, with the error record itself as the body of an error.
 pub async fn bare<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
     match whole(asked, work).await {

@@ -11,10 +11,11 @@ use stationdb::feeds::Package;
 use stationdb::files::{GetFilesRequest, UploadFileRequest};
 use stationdb::lab::ExecuteWorkItemResponse;
 use stationdb::prelude::*;
+use stationdb::results::{QueryResultsRequest, ResponseFormat};
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
-use crate::bridge::{App, Task, bare, bytes, failure, fill, form, json, stream};
+use crate::bridge::{App, Task, bare, bytes, failure, fill, form, json, page, stream};
 
 /// What a route calls: the operation with its body, with these arguments, or with these members of
 /// its query or body; or calls of its own.
@@ -71,7 +72,7 @@ macro_rules! routes {
 }
 
 routes! {
-    "/nitestmonitor/v2": json GET "" product_api_info();
+    "/nitestmonitor/v2": json GET "" result_api_info();
     json POST "/products" create_products(body CreateProductsRequest { products });
     json GET "/products" get_products(
         query GetProductsRequest { continuation_token, take, return_count });
@@ -80,6 +81,25 @@ routes! {
     json POST "/query-product-values" query_product_values;
     json POST "/update-products" update_products(body UpdateProductsRequest { products, replace });
     json POST "/delete-products" delete_products(body DeleteProductsRequest { ids });
+    json POST "/results" create_results(body CreateResultsRequest { results });
+    json GET "/results" get_results(
+        query GetResultsRequest { continuation_token, take, return_count });
+    json GET "/results/{id}" get_result(id);
+    json DELETE "/results/{id}" delete_result => |s, c| {
+        s.delete_result(&c.id(), c.query::<DeleteResultQuery>()?.delete_steps.unwrap_or(true))
+    };
+    page POST "/query-results" query_results query_results_csv => |s, c| {
+        let query: QueryResultsRequest = c.body()?;
+        let is_csv = query.response_format == Some(ResponseFormat::Csv);
+        is_csv.then(|| s.query_results_csv(query)).transpose()
+    }, |s, c| s.query_results(c.body()?);
+    json POST "/query-result-values" query_result_values;
+    json POST "/update-results" update_results(
+        body UpdateResultsRequest { results, replace, determine_status_from_steps });
+    json POST "/delete-results" delete_results => |s, c| {
+        let DeleteResultsRequest { ids, delete_steps, .. } = c.body()?;
+        s.delete_results(ids, delete_steps.unwrap_or(true))
+    };
     "/nispec/v1": json GET "" specification_api_info();
     json POST "/specs" create_specs; json GET "/specs/{id}" get_spec(id);
     json POST "/query-specs" query_specs; json POST "/update-specs" update_specs;
@@ -198,6 +218,9 @@ routes! {
         |_, _| Ok(Download::of_index(true)),
         |s, c, target| Ok(io::copy(&mut s.packages_index_gz(&c.id())?.as_slice(), target)?);
     "/stationdb/v1": json POST "/explain/query-products" explain_query_products;
+    json POST "/explain/query-results" explain_query_results;
+    bytes POST "/export-results" export_results => |_, _| Ok(Download::of_results()),
+        |s, c, target| s.export_results(c.body()?, target, &c.control);
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;

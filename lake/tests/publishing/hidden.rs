@@ -57,6 +57,10 @@ fn fill(store: &Store) {
         let spec = json!({ "specs": [{ "productId": product, "specId": format!("{mark}-S"),
             "type": "PARAMETRIC", "workspace": workspace, "limit": { "min": 1.0 } }] });
         assert!(session.create_specs(from(spec)).unwrap().failed_specs.is_none());
+        let result = json!({ "programName": format!("{mark} program"), "operator": mark,
+            "status": { "statusType": "PASSED" }, "partNumber": format!("{mark}-P"),
+            "properties": { "mark": mark, "none": null }, "workspace": workspace });
+        let _ = session.create_results(vec![from(result)]).unwrap();
         let item = json!({ "name": format!("{mark} item"), "type": "test", "partNumber": "P",
             "state": "NEW", "workspace": workspace });
         let _ = session.create_work_items(vec![from(item)]).unwrap();
@@ -113,7 +117,7 @@ fn everything(objects: &Objects) -> String {
 }
 
 /// The name of each kind in the lake, and what a record of it has there.
-const KINDS: [(RecordKind, &str, &str); 13] = [
+const KINDS: [(RecordKind, &str, &str); 14] = [
     (RecordKind::Product, "product_changes", "SHOWN-P"),
     (RecordKind::Specification, "specification_changes", "SHOWN-S"),
     (RecordKind::Asset, "asset_changes", "SHOWN model"),
@@ -127,6 +131,7 @@ const KINDS: [(RecordKind, &str, &str); 13] = [
     (RecordKind::Feed, "feed_changes", "SHOWN feed"),
     (RecordKind::Package, "package_changes", "shown-package"),
     (RecordKind::Workspace, "workspace_changes", "SHOWN workspace"),
+    (RecordKind::TestResult, "test_result_changes", "SHOWN program"),
 ];
 
 /// The ids of all records outside of the workspace `open`, and their number by kinds.

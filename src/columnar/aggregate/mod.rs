@@ -5,6 +5,7 @@
 //! the end, of first and last rows the one with the lesser or greater position in index order
 //! counts, and groups are in order of their keys.
 
+mod bins;
 mod column;
 mod finish;
 mod grouped;
@@ -29,11 +30,12 @@ use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::{Control, ranges};
 
+pub(crate) use bins::Bins;
 use grouped::GroupedRows;
 pub(crate) use groups::{Key, Width};
 use needs::Needs;
 pub(crate) use parts::PartAggregates;
-pub(crate) use request::{Aggregation, Bins, Bounds, ColumnAggregate, Term};
+pub(crate) use request::{Aggregation, Bounds, ColumnAggregate, Term};
 use served::RunSummaries;
 
 /// The aggregates of rows.

@@ -1,6 +1,7 @@
 //! What the aggregates of a request need of each column.
 
-use super::request::{Aggregation, Bins, ColumnAggregate};
+use super::bins::Bins;
+use super::request::{Aggregation, ColumnAggregate};
 use crate::columnar::schema::TableSchema;
 use crate::error::Result;
 use crate::model::tables::data::DataType;

@@ -1,5 +1,6 @@
 //! What to aggregate.
 
+use super::bins::Bins;
 use super::groups::Key;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::error::{Error, Result};
@@ -35,17 +36,6 @@ pub(crate) enum ColumnAggregate {
     First,
     /// The cell of the last row in index order.
     Last,
-}
-
-/// The ranges of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Bins {
-    /// Start of the first.
-    pub lower: f64,
-    /// End of the last.
-    pub upper: f64,
-    /// How many.
-    pub count: usize,
 }
 
 /// One aggregate.

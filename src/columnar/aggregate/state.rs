@@ -1,8 +1,8 @@
 //! What is known about one group, and how the knowledge of two sets of rows is joined.
 
+use super::bins::Bins;
 use super::groups::KeyCell;
 use super::needs::{Need, Needs};
-use super::request::Bins;
 use crate::columnar::column_slice::Scale;
 use crate::columnar::segment::Block;
 use crate::model::tables::data::DataType;
@@ -107,32 +107,6 @@ impl<T: Scale> Numbers<T> {
     fn bytes(&self) -> usize {
         let bins: usize = self.bins.iter().map(Vec::len).sum();
         8 * (self.values.len() + bins) + self.sums.bytes()
-    }
-}
-
-impl Bins {
-    /// The place of a value among the counts: 0 below, then the ranges, then above. A range has its
-    /// start, and the last one its end, too.
-    fn place(&self, value: f64) -> usize {
-        if value < self.lower {
-            return 0;
-        }
-        if value > self.upper {
-            return self.count + 1;
-        }
-        let width = self.upper - self.lower;
-        let edge = |at: usize| self.lower + width * (at as f64 / self.count as f64);
-        let last = self.count.saturating_sub(1);
-        let mut at = ((value - self.lower) / width * self.count as f64) as usize;
-        at = at.min(last);
-        // The quotient may be rounded over an edge.
-        while at > 0 && value < edge(at) {
-            at -= 1;
-        }
-        while at < last && value >= edge(at + 1) {
-            at += 1;
-        }
-        at + 1
     }
 }
 

@@ -142,6 +142,41 @@ fn whatever_a_filter_loops_over_counts() {
 }
 
 #[test]
+fn lists_of_maps_and_json_values_count() {
+    let long = "ab".repeat(64_000);
+    let maps: Vec<_> = (0..2_000).map(|at| json!({"name": at.to_string()})).collect();
+    let inputs: Vec<_> = (0..2_000).map(|at| json!({"name": "a", "value": at})).collect();
+    let row = probe_row(&json!({"data": {"parameters": maps}, "inputs": inputs, "json": long}));
+    for (text, least) in [
+        ("data.parameters.Any(name = \"no\")", 2_000),
+        ("data.parameters.All(it[\"name\"] != \"no\")", 2_000),
+        ("data.parameters.Count(it.Any()) = 7", 2_000),
+        ("data.parameters.name = \"no\"", 2_000),
+        ("data.parameters[1999].name = \"no\"", 2_000),
+        ("data.parameters.Any(it.Any(value = \"no\"))", 4_000),
+        ("inputs.Any(value = \"no\")", 2_000),
+        ("inputs.Any(value = -1)", 2_000),
+        ("json.Contains(\"no\")", 2_000),
+        ("json.ToLower() = \"no\"", 16_000),
+    ] {
+        let filter = probe(text, &[]);
+        let work = Work::new(&|| Ok(()));
+        let _ = filter.matches_with(&row, &|_| false, &work);
+        let spent = work.spent();
+        work.finish().unwrap();
+        assert!(
+            (least..4 * least).contains(&spent),
+            "{text} counts {spent} steps, not about {least}"
+        );
+    }
+    let text = "data.parameters.Any(a => ~.data.parameters.Any(b => ~.data.parameters.Any(c => \
+                a.name + b.name + c.name = \"no\")))";
+    let work = Work::with_limit(100_000, &|| Ok(()));
+    let _ = probe(text, &[]).matches_with(&row, &|_| false, &work);
+    assert_eq!(work.finish().unwrap_err().kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
 fn an_evaluation_that_was_stopped_ends_at_once() {
     let words: Vec<String> = (0..1_000).map(|at| at.to_string()).collect();
     let row = JsonRow::new(

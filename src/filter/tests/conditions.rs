@@ -64,14 +64,14 @@ pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
             text(&value).is_some_and(|text| lower_case(text).contains(&**part))
         }
         FieldTest::MapEq(key, wanted) => {
-            matches!(value, Val::Map(map) if map.get(&**key).is_some_and(|found| **found == **wanted))
+            matches!(value, Val::Map(map) if map.get(key).flatten() == Some(&**wanted))
         }
         FieldTest::MapIn(key, values) => {
-            let has = |found: &String| values.iter().any(|value| **value == **found);
-            matches!(value, Val::Map(map) if map.get(&**key).is_some_and(has))
+            let has = |found: &str| values.iter().any(|value| **value == *found);
+            matches!(value, Val::Map(map) if map.get(key).flatten().is_some_and(has))
         }
         FieldTest::MapKey(key) => {
-            matches!(value, Val::Map(map) if map.contains_key(&**key))
+            matches!(value, Val::Map(map) if map.contains_key(key))
         }
         FieldTest::ListHas(values) => match value {
             Val::Strings(list) => {

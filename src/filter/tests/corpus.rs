@@ -108,6 +108,9 @@ enum Owned {
     Time(i64),
     Strings(Vec<String>),
     Map(BTreeMap<String, String>),
+    Nullable(BTreeMap<String, Option<String>>),
+    Maps(Vec<BTreeMap<String, String>>),
+    Json(Value),
     Rows(Vec<JsonRow>),
 }
 
@@ -138,6 +141,7 @@ fn find<'v>(record: &'v Value, path: &str) -> &'v Value {
 fn value(decl: &FieldDecl, value: &Value) -> Owned {
     let text = || value.as_str().unwrap_or_default().to_owned();
     match (decl.ty, value) {
+        (FieldType::Json, _) => Owned::Json(value.clone()),
         (_, Value::Null) => Owned::Null,
         (FieldType::Bool, _) => Owned::Bool(value.as_bool().unwrap()),
         (FieldType::Int, _) => Owned::Int(value.as_i64().unwrap()),
@@ -147,7 +151,11 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
             Owned::Time(time::parse(&text()).unwrap().timestamp_millis())
         }
         (FieldType::Strings, _) => Owned::Strings(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Map, Value::Object(members)) if members.values().any(Value::is_null) => {
+            Owned::Nullable(serde_json::from_value(value.clone()).unwrap())
+        }
         (FieldType::Map, _) => Owned::Map(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Maps, _) => Owned::Maps(serde_json::from_value(value.clone()).unwrap()),
         (FieldType::Rows(fields), value) => {
             let sources: Vec<&str> = fields.iter().map(|decl| decl.path).collect();
             let rows = match value {
@@ -164,6 +172,7 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
         (
             FieldType::String
             | FieldType::WorkspaceName
+            | FieldType::ProductName
             | FieldType::DecimalId
             | FieldType::Reference,
             _,
@@ -182,6 +191,9 @@ impl Row for JsonRow {
             Some(Owned::Time(value)) => Val::Time(*value),
             Some(Owned::Strings(value)) => Val::from(value),
             Some(Owned::Map(value)) => Val::from(value),
+            Some(Owned::Nullable(value)) => Val::from(value),
+            Some(Owned::Maps(value)) => Val::from(value),
+            Some(Owned::Json(value)) => Val::from(value),
             Some(Owned::Rows(rows)) => Val::Rows(rows.iter().map(|row| row as &dyn Row).collect()),
         }
     }

@@ -12,6 +12,9 @@ fn row() -> JsonRow {
     let record = json!({
         "id": "1", "number": 1.5, "count": 7, "flag": true, "text": "Alpha", "at": "2024-05-01T00:00:00Z",
         "list": ["a", "b"], "map": {"k": "v"}, "state": "NEW", "rows": [{"id": "x"}, {"id": "y"}],
+        "data": {"parameters": [{"name": "Vout", "value": "3.7"}, {"key": "k"}, {}]},
+        "inputs": [{"name": "a", "value": 35}, {"name": "b", "value": "35"}, {"value": {"a": 1}}],
+        "json": [1],
     });
     JsonRow::new(&schemas::fields("probe"), &schemas::sources("probe"), &record)
 }
@@ -65,6 +68,9 @@ fn expression() -> impl Strategy<Value = String> {
             "'it\\'s'",
             "\"a\\n\\u00e9\"",
             "rows.id",
+            "data.parameters.name",
+            "inputs.value",
+            "json",
         ])
         .prop_map(str::to_owned),
         "[a-z]{1,3}".prop_filter("no keyword", |word| {

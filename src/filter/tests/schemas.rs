@@ -28,6 +28,9 @@ pub(crate) const SELECTION: &[FieldDecl] = &[
     FieldDecl::new("targetParentId", FieldType::String),
 ];
 
+pub(crate) const INPUTS: &[FieldDecl] =
+    &[FieldDecl::new("name", FieldType::String), FieldDecl::new("value", FieldType::Json)];
+
 /// A field, and the path of its value in the wire form.
 type Entry = (&'static str, FieldType, &'static str);
 
@@ -49,11 +52,14 @@ fn type_of(text: &'static str) -> FieldType {
         "boolean" => FieldType::Bool,
         "texts" => FieldType::Strings,
         "map" => FieldType::Map,
+        "maps" => FieldType::Maps,
+        "json" => FieldType::Json,
         "within" => FieldType::Within,
         "reference" => FieldType::Reference,
         "object" => FieldType::Object,
         "decimal" => FieldType::DecimalId,
         "workspace" => FieldType::WorkspaceName,
+        "product" => FieldType::ProductName,
         "enum" => FieldType::Enum(leaked(rest.split(' ').map(|names| {
             let mut names = names.split('/');
             (names.next().unwrap_or_default(), leaked(names))

@@ -39,7 +39,7 @@ impl Walk {
 
     fn scalar(&mut self, scalar: &Scalar, operator: &'static str) {
         match scalar {
-            Scalar::Field(place) | Scalar::Within { time: place, .. } => {
+            Scalar::Field(place) | Scalar::Json(place) | Scalar::Within { time: place, .. } => {
                 self.place(*place, operator);
             }
             Scalar::Entry { map, .. } => self.place(*map, "entry"),

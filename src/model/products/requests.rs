@@ -1,7 +1,6 @@
 //! Requests and responses of the product service.
 
 use crate::error::ApiError;
-use crate::model::operation::Operation;
 use crate::model::products::product::{
     CreateProductRequest, Product, ProductField, ProductOrderBy, ProductProjection,
     UpdateProductRequest,
@@ -79,21 +78,5 @@ record! {
         pub substitutions: Option<Vec<serde_json::Value>>,
         /// Restricts the result to values that start with this text, in this letter case.
         pub starts_with: Option<String>,
-    }
-
-    /// The operations of the product service.
-    answer pub struct ProductOperations {
-        /// `get_product` and `get_products`.
-        pub get_products: Operation,
-        /// `query_products` and `query_product_values`.
-        pub query_products: Operation,
-        /// `create_products`.
-        pub create_products: Operation,
-        /// `update_products`.
-        pub update_products: Operation,
-        /// `delete_product`.
-        pub delete_products: Operation,
-        /// `delete_products`.
-        pub delete_many_products: Operation,
     }
 }

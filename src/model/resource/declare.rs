@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `InvalidArgument` at the member.
-pub(crate) fn check_property_keys(
-    properties: Option<&std::collections::BTreeMap<String, String>>,
+pub(crate) fn check_property_keys<V>(
+    properties: Option<&std::collections::BTreeMap<String, V>>,
 ) -> Result<()> {
     if properties.is_some_and(|properties| properties.contains_key("")) {
         Err(Error::invalid("a property has an empty key").at_member("properties"))

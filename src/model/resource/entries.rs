@@ -252,9 +252,9 @@ fn add_fields(
             }
         }
         Val::Map(map) => {
-            for (name, value) in map {
+            for (name, value) in map.iter() {
                 key::push_str(current, name);
-                key::push_str(current, value);
+                key::push_val(current, &value.into());
                 add_fields(row, rest, tail, current, into);
                 current.truncate(start);
             }

@@ -25,6 +25,7 @@ fn type_name(ty: FieldType) -> String {
         FieldType::Double => "double".to_owned(),
         FieldType::Time => "date-time".to_owned(),
         FieldType::WorkspaceName => "text: the registered name, or the id".to_owned(),
+        FieldType::ProductName => "text: the name of the product".to_owned(),
         FieldType::Within => "time span: reference time minus the date-time".to_owned(),
         FieldType::Enum(texts) => {
             let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
@@ -32,6 +33,8 @@ fn type_name(ty: FieldType) -> String {
         }
         FieldType::Strings => "list of texts".to_owned(),
         FieldType::Map => "map of texts".to_owned(),
+        FieldType::Maps => "list of maps of texts".to_owned(),
+        FieldType::Json => "any JSON value".to_owned(),
         FieldType::Rows(fields) => {
             let paths: Vec<&str> = fields.iter().map(|field| field.path).collect();
             format!("list of records with {}", paths.join(", "))
@@ -44,12 +47,17 @@ fn operators(decl: &FieldDecl) -> &'static str {
         (Ops::None, _) => "none",
         (Ops::Equality, _) | (_, FieldType::Bool | FieldType::Enum(_)) => "`=` `!=` `in`",
         (_, FieldType::Object) => "`= null` `!= null`",
-        (_, FieldType::String | FieldType::WorkspaceName | FieldType::Reference) => {
-            "comparisons, `in`, methods of texts"
-        }
+        (
+            _,
+            FieldType::String
+            | FieldType::WorkspaceName
+            | FieldType::ProductName
+            | FieldType::Reference,
+        ) => "comparisons, `in`, methods of texts",
         (_, FieldType::Strings) => "`Contains`, `Any`, `All`, `Count`, index",
         (_, FieldType::Map) => "index by key, `Any`, `All`, `ContainsKey`",
-        (_, FieldType::Rows(_)) => "`Any`, `All`, `Count`, members",
+        (_, FieldType::Rows(_) | FieldType::Maps) => "`Any`, `All`, `Count`, members",
+        (_, FieldType::Json) => "comparisons, `in`, methods of texts",
         _ => "comparisons, `in`",
     }
 }
@@ -94,6 +102,11 @@ fn page() -> String {
         page,
         texts!["`query_products`" = ProductOrderBy],
         texts!["`query_products`" = ProductProjection, "`query_product_values`" = ProductField],
+    );
+    resource::<TestResult>(
+        page,
+        texts!["`query_results`" = ResultOrderBy],
+        texts!["`query_results`" = ResultProjection, "`query_result_values`" = ResultField],
     );
     resource::<Specification>(
         page,

@@ -4,7 +4,7 @@
 //! `#[derive(Resource)]` generates the declaration from lists of members; see "Adding a resource
 //! type" in `docs/architecture.md`.
 
-pub(in crate::model) mod declare;
+pub(crate) mod declare;
 pub(in crate::model) mod entries;
 #[cfg(test)]
 mod field_page_tests;
@@ -20,6 +20,7 @@ pub(crate) use stationdb_derive::Resource;
 
 use crate::error::Result;
 use crate::value::id::{Kind, RecordKey};
+use crate::value::number::shortest;
 use crate::value::stored::Payload;
 use crate::value::{Env, FieldDecl, Row, Stored, Val, time};
 
@@ -257,13 +258,14 @@ pub(crate) trait Stamped: Resource {
     fn stamp(&mut self) -> Stamp<'_>;
 }
 
-/// The text of a field, by its path; `None` if the value is null, or is neither a text nor a time.
+/// The text of a field, by its path; `None` if the value is null, or is no text, time or double.
 #[must_use]
 pub(crate) fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
     let place = R::fields().iter().position(|field| field.path == path)?;
     match record.value(place, &TIMELESS) {
         Val::Str(text) => Some(text.into_owned()),
         Val::Time(ms) => Some(time::format(time::from_millis(ms))),
+        Val::Double(value) => Some(shortest(value)),
         _ => None,
     }
 }

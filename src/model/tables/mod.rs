@@ -7,6 +7,7 @@ pub(crate) mod deletion;
 pub(crate) mod import;
 pub(crate) mod retention;
 pub(crate) mod segments;
+pub(crate) mod store_table;
 pub(crate) mod table;
 pub(crate) mod waveform;
 

@@ -68,7 +68,7 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
     };
     if let Some((map, key)) = name.split_once('.') {
         if let Some(Val::Map(entries)) = field(map) {
-            return Some(entries.get(key).cloned().unwrap_or_default());
+            return Some(entries.get(key).flatten().unwrap_or_default().to_owned());
         }
         if map.eq_ignore_ascii_case("properties") {
             return Some(String::new());
@@ -82,7 +82,7 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
         Val::Double(number) => Some(number.to_string()),
         Val::Time(ms) => Some(time::format(time::from_millis(ms))),
         Val::Strings(items) => Some(items.join(",")),
-        Val::Span(_) | Val::Map(_) | Val::Rows(_) => None,
+        Val::Span(_) | Val::Map(_) | Val::Maps(_) | Val::Json(_) | Val::Rows(_) => None,
     }
 }
 

@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::{
-    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation,
-    Outcome, PagedProducts, Product, ProductField, ProductId, ProductOperations,
-    QueryProductValuesRequest, QueryProductsRequest, Resource, UpdateProductRequest,
+    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Outcome,
+    PagedProducts, Product, ProductField, ProductId, QueryProductValuesRequest,
+    QueryProductsRequest, Resource, TestMonitorApiInfo, UpdateProductRequest,
     UpdateProductsPartialSuccess, text_of,
 };
 use crate::services::batch;
 use crate::services::declare::service;
 use crate::services::queries::{self, QueryRequest};
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
-use crate::session::{Access, Draft, Plan, Query, Settings, View, Visibility, What};
-use crate::value::{Env, IdForm, key, time};
+use crate::services::values;
+use crate::session::{Access, Draft, Plan, Query, Settings, View, What};
+use crate::value::{Env, key};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -28,26 +29,19 @@ service! {
 ///
 /// Methods may be added until version 1.0.
 pub trait ProductService {
-    /// The operations of the service.
+    /// The operations of products and test results, as
+    /// [`result_api_info`](crate::results::ResultService::result_api_info) returns them.
     ///
     /// # Errors
     /// None.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// assert!(session.product_api_info()?.create_products.available);
+    /// assert!(session.product_api_info()?.operations.create_products.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn product_api_info(&self) -> Result<ProductOperations> {
-        let operation = Operation { available: true, version: 1 };
-        Ok(ProductOperations {
-            get_products: operation.clone(),
-            query_products: operation.clone(),
-            create_products: operation.clone(),
-            update_products: operation.clone(),
-            delete_products: operation.clone(),
-            delete_many_products: operation,
-        })
+    fn product_api_info(&self) -> Result<TestMonitorApiInfo> {
+        Ok(TestMonitorApiInfo::current())
     }
 
     /// Creates products.
@@ -270,7 +264,7 @@ pub trait ProductService {
 }
 
 impl ServiceRecord for Product {
-    const UMBRELLA: Umbrella = Umbrella::PRODUCTS;
+    const UMBRELLA: Umbrella = Umbrella::TEST_MONITOR;
     const ABSENT: (&'static str, Option<i64>) = ("TestMonitor.InvalidId", Some(-253_700));
 
     fn in_answer(self, _env: &Env) -> Self {
@@ -288,7 +282,7 @@ impl QueryRequest for QueryProductsRequest {
     }
 }
 
-fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Product> {
+pub(super) fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Product> {
     let mut product = Product::create(request, draft.now(), draft.context().default_workspace())?;
     let part_number = product.part_number.as_deref().unwrap_or_default();
     let mut entry = Vec::new();
@@ -338,66 +332,14 @@ pub(crate) fn all_values_counted(
     starts_with: &str,
     seeks: &mut u64,
 ) -> Result<BTreeSet<String>> {
-    let mut values = BTreeSet::new();
-    let visibility = view.visibility(Product::KIND);
     let index = match field {
-        ProductField::Id => return all_ids(view, &visibility),
+        // Every product has a part number, so its index names them all.
+        ProductField::Id => return values::ids(view, Product::KIND, Product::BY_PART_NUMBER),
         ProductField::Family => Product::BY_FAMILY,
         ProductField::PartNumber => Product::BY_PART_NUMBER,
         ProductField::Name => Product::BY_NAME,
         ProductField::UpdatedAt => Product::BY_UPDATED_AT,
     };
-    let mut prefix = Vec::new();
-    if field != ProductField::UpdatedAt {
-        key::push_str_prefix(&mut prefix, starts_with);
-    }
-    let end = key::after_prefix(&prefix).unwrap_or_else(|| vec![0xff]);
-    let mut from = prefix;
-    while let Some(entry) = first_visible(view, index, &from, &end, &visibility)? {
-        let value = key::split_str(&entry)
-            .map(|(text, _)| text)
-            .or_else(|| key::split_i64(&entry).map(|(ms, _)| time::format(time::from_millis(ms))));
-        *seeks += 1;
-        // An entry of a null value contains no text or number.
-        values.extend(value);
-        // Skips all other entries of this value: the next seek starts after its bytes.
-        let Some(next) = key::after_prefix(&entry) else { break };
-        from = next;
-    }
-    Ok(values)
-}
-
-/// The first entry of an index at or after `from` that belongs to a visible product.
-fn first_visible(
-    view: &View<'_>,
-    index: u8,
-    from: &[u8],
-    end: &[u8],
-    visibility: &Visibility,
-) -> Result<Option<Vec<u8>>> {
-    let mut entries = view.index_entries(Product::KIND, index, from, end)?;
-    loop {
-        let found = entries.visit(false, |entry, _, workspace| {
-            let is_visible =
-                std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
-            is_visible.then(|| entry.to_vec())
-        })?;
-        match found {
-            None => return Ok(None),
-            Some(Some(entry)) => return Ok(Some(entry)),
-            Some(None) => {}
-        }
-    }
-}
-
-/// The ids of all visible products: every product has a part number, so its index names them all.
-fn all_ids(view: &View<'_>, visibility: &Visibility) -> Result<BTreeSet<String>> {
-    let mut ids = BTreeSet::new();
-    view.index_scan(Product::KIND, Product::BY_PART_NUMBER, &[], |_, key, workspace| {
-        if std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)) {
-            ids.insert(key.to_id(IdForm::Guid));
-        }
-        Ok(true)
-    })?;
-    Ok(ids)
+    let starts_with = (field != ProductField::UpdatedAt).then_some(starts_with);
+    values::distinct(view, Product::KIND, index, starts_with, seeks)
 }

@@ -143,8 +143,11 @@ fn data_type(ty: FieldType) -> Option<DataType> {
         }
         FieldType::Within
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::Strings
         | FieldType::Map
+        | FieldType::Maps
+        | FieldType::Json
         | FieldType::Rows(_)
         | FieldType::Object => return None,
     })
@@ -155,7 +158,7 @@ fn array(from: &From, rows: &[&dyn Row]) -> Result<ArrayRef> {
         From::Field(at, ty) => leaf(*at, *ty, rows)?,
         From::Entry(at, key) => {
             Arc::new(StringArray::from_iter(rows.iter().map(|row| match row.val(*at) {
-                Val::Map(pairs) => pairs.get(key).cloned(),
+                Val::Map(pairs) => pairs.get(key).flatten().map(str::to_owned),
                 _ => None,
             })))
         }

@@ -10,7 +10,7 @@ use crate::arrow::buffer::{NullBuffer, OffsetBuffer};
 use crate::arrow::datatypes::{DataType, Field, Fields};
 use crate::arrow::error::ArrowError;
 use crate::error::{Error, Result};
-use crate::value::{FieldDecl, FieldType, Row, Val};
+use crate::value::{FieldDecl, FieldType, Pairs, Row, Val};
 
 /// A column, or a member of a struct.
 #[derive(Clone, Debug)]
@@ -79,7 +79,8 @@ fn place<'n>(nodes: &'n mut Vec<Node>, name: &str) -> Option<&'n mut Node> {
 pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (at, decl) in fields.iter().enumerate() {
-        if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName) {
+        if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName | FieldType::ProductName)
+        {
             continue;
         }
         let mut level = &mut nodes;
@@ -163,8 +164,30 @@ fn text_of(value: Val<'_>) -> Option<String> {
     match value {
         Val::Str(text) => Some(text.into_owned()),
         Val::Int(value) => Some(value.to_string()),
+        Val::Json(value) if !value.is_null() => Some(value.to_string()),
         _ => None,
     }
+}
+
+/// A builder of maps from text to text.
+fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+    let names = MapFieldNames {
+        entry: "entries".to_owned(),
+        key: "key".to_owned(),
+        value: "value".to_owned(),
+    };
+    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
+}
+
+fn append_map(
+    map: &mut MapBuilder<StringBuilder, StringBuilder>,
+    pairs: Option<Pairs<'_>>,
+) -> Result<()> {
+    for (key, text) in pairs.iter().flat_map(|pairs| pairs.iter()) {
+        map.keys().append_value(key);
+        map.values().append_option(text);
+    }
+    map.append(pairs.is_some()).map_err(misfit)
 }
 
 /// The values of the field at a position.
@@ -195,9 +218,11 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
         }
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference
         | FieldType::Enum(_)
+        | FieldType::Json
         | FieldType::Object => Arc::new(StringArray::from_iter(values.map(text_of))),
         FieldType::Strings => {
             let mut list = ListBuilder::new(StringBuilder::new());
@@ -212,22 +237,22 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
             Arc::new(list.finish())
         }
         FieldType::Map => {
-            let names = MapFieldNames {
-                entry: "entries".to_owned(),
-                key: "key".to_owned(),
-                value: "value".to_owned(),
-            };
-            let mut map = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+            let mut map = map_builder();
             for value in values {
-                if let Val::Map(pairs) = &value {
-                    for (key, text) in *pairs {
-                        map.keys().append_value(key);
-                        map.values().append_value(text);
-                    }
-                }
-                map.append(matches!(value, Val::Map(_))).map_err(misfit)?;
+                append_map(&mut map, if let Val::Map(pairs) = value { Some(pairs) } else { None })?;
             }
             Arc::new(map.finish())
+        }
+        FieldType::Maps => {
+            let mut list = ListBuilder::new(map_builder());
+            for value in values {
+                let maps = if let Val::Maps(maps) = value { Some(maps) } else { None };
+                for map in maps.unwrap_or_default() {
+                    append_map(list.values(), Some(Pairs::Texts(map)))?;
+                }
+                list.append(maps.is_some());
+            }
+            Arc::new(list.finish())
         }
         FieldType::Rows(fields) => {
             let (mut parts, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
@@ -251,7 +276,38 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::arrow::array::Array;
+
+    #[derive(Debug)]
+    struct One(Option<Vec<BTreeMap<String, String>>>, serde_json::Value);
+
+    impl Row for One {
+        fn val(&self, index: usize) -> Val<'_> {
+            if index == 0 { self.0.as_ref().into() } else { Val::from(&self.1) }
+        }
+    }
+
+    #[test]
+    fn lists_of_maps_and_json_values_are_columns() {
+        let map = BTreeMap::from([("k".to_owned(), "v".to_owned())]);
+        let rows = [
+            One(Some(vec![map, BTreeMap::new()]), serde_json::json!("35")),
+            One(Some(Vec::new()), serde_json::json!({"a": [35, null]})),
+            One(None, serde_json::Value::Null),
+        ];
+        let rows: Vec<&dyn Row> = rows.iter().map(|row| row as &dyn Row).collect();
+        let maps = leaf(0, FieldType::Maps, &rows).unwrap();
+        let list = maps.as_any().downcast_ref::<ListArray>().unwrap();
+        let lengths: Vec<i32> = (0..3).map(|at| list.value_length(at)).collect();
+        assert_eq!((lengths, list.is_null(1), list.is_null(2)), (vec![2, 0, 0], false, true));
+        let json = leaf(1, FieldType::Json, &rows).unwrap();
+        let texts: Vec<Option<&str>> =
+            json.as_any().downcast_ref::<StringArray>().unwrap().iter().collect();
+        assert_eq!(texts, [Some("\"35\""), Some("{\"a\":[35,null]}"), None]);
+    }
 
     #[test]
     fn names_are_in_snake_case() {

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::model::{
     AnyRecord, Asset, AssetUtilizationHistoryItem, Feed, FileMetadata, FileRecord, PackageRecord,
     Product, RecordKind, RecordRow, Resource, Specification, TableMetadata, TestPlan,
-    TestPlanTemplate, Utilization, WorkItem, WorkItemTemplate, Workspace, members_of,
+    TestPlanTemplate, TestResult, Utilization, WorkItem, WorkItemTemplate, Workspace, members_of,
 };
 use crate::services::service_record::ServiceRecord as _;
-use crate::services::{assets, content, feeds, tables};
+use crate::services::{assets, content, feeds, results, tables};
 use crate::session::{Draft, Query, View};
 use crate::value::stored::Members;
 use crate::value::{Env, FieldDecl, Kind, RecordKey, Row};
@@ -56,6 +56,7 @@ shown! {
     Feed: |record, _env| record;
     PackageRecord: |record, _env| record.package;
     Workspace: |record, _env| record;
+    TestResult: |record, env| record.in_answer(env);
 }
 
 /// A kind of record that a query may delete.
@@ -89,6 +90,12 @@ impl Removed for Asset {
 impl Removed for TableMetadata {
     fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
         tables::delete_table(draft, id)
+    }
+}
+
+impl Removed for TestResult {
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        results::delete(draft, id, true)
     }
 }
 
@@ -188,6 +195,7 @@ impl ScannedKind {
             RecordKind::Feed => Self::of::<Feed>(),
             RecordKind::Package => Self::of::<PackageRecord>(),
             RecordKind::Workspace => Self::of::<Workspace>(),
+            RecordKind::TestResult => Self::of::<TestResult>(),
         }
     }
 

@@ -10,6 +10,7 @@ mod scan;
 mod time_bucket;
 
 pub use scan::RecordStream;
+pub(super) use time_bucket::start_of;
 
 use crate::arrow::datatypes::SchemaRef;
 use crate::error::{Error, Result};

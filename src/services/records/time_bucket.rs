@@ -16,7 +16,7 @@ fn floor(time_ms: i64, width: i64, origin: i64) -> Option<i64> {
 
 /// The start of the bucket of a time, both in milliseconds since 1970 UTC; none for a time outside
 /// of the calendar.
-pub(super) fn start_of(time_ms: i64, bucket: TimeBucket) -> Option<i64> {
+pub(in crate::services) fn start_of(time_ms: i64, bucket: TimeBucket) -> Option<i64> {
     let first = |month: &dyn Fn(u32) -> u32| {
         let date = DateTime::<Utc>::from_timestamp_millis(time_ms)?.date_naive();
         let start = NaiveDate::from_ymd_opt(date.year(), month(date.month()), 1)?;

@@ -23,6 +23,8 @@ pub struct Settings {
     /// default off. Once a workspace is registered they may in any case, see
     /// [`WorkspaceService`](crate::workspaces::WorkspaceService).
     pub require_registered_workspaces: bool,
+    /// Whether a test result whose part number no product has creates the product; default on.
+    pub results_create_products: bool,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
     pub vendor_prefix: String,
     /// Days before its due date in which a calibration counts as approaching; default 30.
@@ -90,6 +92,7 @@ impl Default for Settings {
             runner: Arc::new(FreshIdRunner),
             default_workspace: "default".to_owned(),
             require_registered_workspaces: false,
+            results_create_products: true,
             vendor_prefix: "NI".to_owned(),
             calibration_warning_days: 30,
             utilization_timeout_s: 600,

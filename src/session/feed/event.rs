@@ -26,6 +26,8 @@ wire_enum! {
         RowsDeleted = "ROWS_DELETED",
         /// Columns were added, renamed or dropped; the detail names them.
         ColumnsChanged = "COLUMNS_CHANGED",
+        /// Steps of a result were created, updated or deleted; the detail tells how many.
+        StepsChanged = "STEPS_CHANGED",
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Top<'t> {
     pub(super) count_all: bool,
     /// Whether the query asks for any records.
     pub(super) has_page: bool,
-    pub(super) order: &'t Order,
+    pub(super) order: &'t Order<'t>,
     pub(super) predicate: &'t Predicate,
     pub(super) after: Option<&'t [u8]>,
     pub(super) heap: BinaryHeap<Hit>,
@@ -57,7 +57,7 @@ struct CandidateOutcome {
 
 impl<'t> Top<'t> {
     /// Keeps the first `keep` matches and their records.
-    pub(super) fn new(order: &'t Order, predicate: &'t Predicate, keep: usize) -> Self {
+    pub(super) fn new(order: &'t Order<'t>, predicate: &'t Predicate, keep: usize) -> Self {
         Self {
             to_pass: 0,
             keep,
@@ -155,7 +155,7 @@ pub(super) trait Candidates {
     /// The sort key of the record under `key`.
     fn sort_key(
         &self,
-        order: &Order,
+        order: &Order<'_>,
         predicate: &Predicate,
         key: RecordKey,
     ) -> Result<Option<Vec<u8>>>;
@@ -229,7 +229,7 @@ impl<R: Resource> Candidates for TypedCandidates<'_, '_, R> {
 
     fn sort_key(
         &self,
-        order: &Order,
+        order: &Order<'_>,
         predicate: &Predicate,
         key: RecordKey,
     ) -> Result<Option<Vec<u8>>> {

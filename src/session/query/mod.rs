@@ -40,6 +40,26 @@ pub(crate) struct OrderTerm {
     pub descending: bool,
 }
 
+/// The entry of a map by which records are ordered; a record without it, or with null, comes first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryOrder<'q> {
+    /// The key of the entry.
+    pub key: &'q str,
+    /// Whether its text is compared as a number; text that is none counts as null.
+    pub as_number: bool,
+}
+
+/// The products that the records of a query belong to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProductFilter<'q> {
+    /// Path of the field with the part number.
+    pub path: &'static str,
+    /// Filter over products.
+    pub filter: Option<&'q str>,
+    /// The values of `@0`, `@1`, … in it.
+    pub substitutions: &'q [serde_json::Value],
+}
+
 /// A query of a service over records of one kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query<'q> {
@@ -56,6 +76,8 @@ pub(crate) struct Query<'q> {
     /// The order; ties are ordered by id. Empty means by id, which is the order of creation for
     /// generated ids.
     pub order: Vec<OrderTerm>,
+    /// The entry by which the terms of the order that name a map order.
+    pub entry: Option<EntryOrder<'q>>,
     /// Whether ties follow the direction of the first order term instead of being ascending.
     pub ties_follow_direction: bool,
     /// Most records on the page.
@@ -72,6 +94,8 @@ pub(crate) struct Query<'q> {
     pub ids: Option<&'q [String]>,
     /// Restricts fields, by path, to the given values; all restrictions must hold.
     pub restrict: Vec<(&'static str, Vec<String>)>,
+    /// Keeps the records of products that the caller may see and that match.
+    pub products: Option<ProductFilter<'q>>,
     /// Additional names of fields in the filter, for names that depend on the settings of the
     /// store.
     pub renames: Vec<(String, &'static str)>,

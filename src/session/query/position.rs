@@ -43,7 +43,17 @@ pub(super) fn fingerprint(kind: Kind, query: &Query<'_>) -> Fingerprint {
     for term in &query.order {
         fingerprint = fingerprint.with(term.path.as_bytes()).with(&[u8::from(term.descending)]);
     }
+    if let Some(entry) = query.entry {
+        fingerprint = fingerprint.with(entry.key.as_bytes()).with(&[u8::from(entry.as_number)]);
+    }
     fingerprint = fingerprint.with(&[u8::from(query.ties_follow_direction)]);
+    if let Some(products) = query.products {
+        let filter = products.filter.unwrap_or_default().trim();
+        fingerprint = list(fingerprint.with(filter.as_bytes()), products.substitutions.len());
+        for value in products.substitutions {
+            fingerprint = fingerprint.with(value.to_string().as_bytes());
+        }
+    }
     fingerprint = list(fingerprint, query.restrict.len());
     for (path, values) in &query.restrict {
         fingerprint = list(fingerprint.with(path.as_bytes()), values.len());
@@ -97,7 +107,7 @@ fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
 /// The sort key or mark after which the page starts.
 pub(super) fn read(
     candidates: &mut dyn Candidates,
-    order: &Order,
+    order: &Order<'_>,
     predicate: &Predicate,
     position: &[u8],
 ) -> Result<Vec<u8>> {

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Query, text};
+use super::{ProductFilter, Query, text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Constant, FieldTest, Filter, Schema, Times};
-use crate::model::workspaces::Workspace;
-use crate::model::{KindDecl, Resource};
+use crate::model::{KindDecl, Product, Resource, Workspace, members_of};
 use crate::session::view::View;
 use crate::session::{Context, Visibility};
 use crate::value::{Env, FieldType, RecordKey, Row, Val, Work};
@@ -17,39 +16,86 @@ use crate::value::{Env, FieldType, RecordKey, Row, Val, Work};
 pub(super) struct RecordRow<'r, R> {
     pub(super) record: &'r R,
     pub(super) env: Env,
-    /// The names of workspaces by their ids.
-    pub(super) workspaces: &'r Workspaces,
+    pub(super) names: &'r Names,
 }
 
-/// The registered names of workspaces by their ids.
-pub(super) type Workspaces = HashMap<String, String>;
+/// The names of other records that the caller may see, as far as the query reads them.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The registered names of workspaces, by their ids.
+    workspaces: HashMap<String, String>,
+    /// The names of products, by their part numbers.
+    products: HashMap<String, String>,
+}
+
+impl Names {
+    /// The names that the fields at these positions read.
+    fn read(view: &View<'_>, decl: &KindDecl, fields: impl Iterator<Item = usize>) -> Result<Self> {
+        let (mut workspace, mut product) = (false, false);
+        for field in fields.filter_map(|field| decl.fields.get(field)) {
+            workspace |= matches!(field.ty, FieldType::WorkspaceName);
+            product |= matches!(field.ty, FieldType::ProductName);
+        }
+        let mut names = Self::default();
+        if workspace {
+            view.for_each::<Workspace>(|workspace| {
+                names.workspaces.extend(workspace.id.zip(workspace.name));
+                Ok(true)
+            })?;
+        }
+        if product {
+            names.products = view.product_names()?;
+        }
+        Ok(names)
+    }
+}
 
 impl<R: Resource> Row for RecordRow<'_, R> {
     fn val(&self, index: usize) -> Val<'_> {
         let Some(field) = R::fields().get(index) else { return Val::Null };
         match (field.ty, self.record.value(index, &self.env)) {
             (FieldType::WorkspaceName, Val::Str(id)) => {
-                self.workspaces.get(&*id).map_or(Val::Str(id), |name| Val::Str(name.into()))
+                self.names.workspaces.get(&*id).map_or(Val::Str(id), |name| Val::Str(name.into()))
+            }
+            (FieldType::ProductName, Val::Str(part_number)) => {
+                self.names.products.get(&*part_number).into()
             }
             (_, value) => value,
         }
     }
 }
 
-/// The names of the workspaces that the caller may see, if the filter reads them.
-fn workspaces(view: &View<'_>, decl: &KindDecl, filter: Option<&Filter>) -> Result<Workspaces> {
-    let mut names = Workspaces::new();
-    let is_name = |field: &usize| {
-        let decl = decl.fields.get(*field);
-        decl.is_some_and(|field| matches!(field.ty, FieldType::WorkspaceName))
-    };
-    if filter.is_some_and(|filter| filter.fields().iter().any(is_name)) {
-        view.for_each::<Workspace>(|workspace| {
-            names.extend(workspace.id.zip(workspace.name));
+impl View<'_> {
+    /// The names of the products that the caller may see, by their part numbers.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn product_names(&self) -> Result<HashMap<String, String>> {
+        let position = |path: &str| Product::fields().iter().position(|field| field.path == path);
+        let wanted = members_of::<Product>(["partNumber", "name"].into_iter().filter_map(position));
+        let visibility = self.visibility(Product::KIND);
+        let mut names = HashMap::new();
+        self.scan_records::<Product>(None, false, wanted, &mut |_, product| {
+            if visibility.allows(product.workspace()) {
+                names.extend(product.part_number.zip(product.name));
+            }
             Ok(true)
         })?;
+        Ok(names)
     }
-    Ok(names)
+
+    /// The part numbers of the products that the caller may see and that match a filter.
+    fn part_numbers(&self, filter: &ProductFilter<'_>) -> Result<HashSet<String>> {
+        let query = Query {
+            filter: filter.filter,
+            substitutions: filter.substitutions,
+            ..Query::default()
+        };
+        let mut part_numbers = HashSet::new();
+        self.for_each_match::<Product>(&query, |product| part_numbers.extend(product.part_number))
+            .map_err(|error| error.context("productFilter"))?;
+        Ok(part_numbers)
+    }
 }
 
 /// The position of a field in its resource's declaration.
@@ -86,17 +132,20 @@ pub(super) struct Predicate {
     pub(super) env: Env,
     /// The records that each `search("...")` of the filter finds.
     pub(super) searches: Vec<Arc<HashSet<RecordKey>>>,
-    workspaces: Workspaces,
+    names: Names,
     context: Arc<Context>,
 }
 
 impl Predicate {
     pub(super) fn compile(view: &View<'_>, decl: KindDecl, query: &Query<'_>) -> Result<Self> {
-        let restrict = query
+        let mut restrict = query
             .restrict
             .iter()
             .map(|(path, values)| Ok((field_index(&decl, path)?, values.iter().cloned().collect())))
             .collect::<Result<Vec<_>>>()?;
+        if let Some(filter) = &query.products {
+            restrict.push((field_index(&decl, filter.path)?, view.part_numbers(filter)?));
+        }
         let schema = Schema {
             fields: decl.fields,
             columns: None,
@@ -112,23 +161,15 @@ impl Predicate {
             None => filter::compile(query.filter, query.substitutions, &schema, &times)?,
         };
         let searches = text::searches(view, decl.kind, filter.as_ref())?;
-        let workspaces = workspaces(view, &decl, filter.as_ref())?;
+        let in_order = query.order.iter().filter_map(|term| decl.position(term.path));
+        let in_filter = filter.iter().flat_map(|filter| filter.fields().iter().copied());
+        let names = Names::read(view, &decl, in_filter.chain(in_order))?;
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&decl, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
         let (visibility, env, context) =
             (view.visibility(decl.kind), view.env(), view.context().clone());
-        Ok(Self {
-            decl,
-            filter,
-            conditions,
-            visibility,
-            restrict,
-            env,
-            searches,
-            workspaces,
-            context,
-        })
+        Ok(Self { decl, filter, conditions, visibility, restrict, env, searches, names, context })
     }
 
     /// Whether a record of a workspace matches. Only the members that [`Predicate::reads`] names
@@ -167,7 +208,7 @@ impl Predicate {
 
     /// A record as tests and orders read it.
     pub(super) fn row<'r, R>(&'r self, record: &'r R) -> RecordRow<'r, R> {
-        RecordRow { record, env: self.env, workspaces: &self.workspaces }
+        RecordRow { record, env: self.env, names: &self.names }
     }
 
     /// The positions of the fields that the tests read.

@@ -226,7 +226,8 @@ fn sets_text(sets: &[Set]) -> String {
 /// The terms of an order as text; `how` says where the order comes from.
 fn order_text(query: &Query<'_>, how: &str) -> String {
     let term = |term: &OrderTerm| {
-        format!("{}{}", term.path, if term.descending { " descending" } else { "" })
+        let entry = query.entry.map(|entry| format!(".{}", entry.key)).unwrap_or_default();
+        format!("{}{entry}{}", term.path, if term.descending { " descending" } else { "" })
     };
     let terms: Vec<String> = query.order.iter().map(term).collect();
     if terms.is_empty() { "by key".to_owned() } else { format!("{how}by {}", terms.join(", ")) }

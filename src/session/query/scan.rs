@@ -204,7 +204,16 @@ fn best_step(conditions: &[Condition], position: usize) -> Option<(usize, Step, 
 
 fn is_scalar(decl: &KindDecl, position: usize) -> bool {
     let ty = decl.fields.get(position).map(|field| field.ty);
-    !matches!(ty, None | Some(FieldType::Strings | FieldType::Map | FieldType::Rows(_)))
+    !matches!(
+        ty,
+        None | Some(
+            FieldType::Strings
+                | FieldType::Map
+                | FieldType::Maps
+                | FieldType::Json
+                | FieldType::Rows(_)
+        )
+    )
 }
 
 fn name(index: &Index) -> String {

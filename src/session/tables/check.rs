@@ -9,10 +9,10 @@ use super::TEMPORARY_DIR;
 use super::buffer::number_of;
 use super::deleted::from_some_rows;
 use super::state::{directory, key_of};
+use super::store_rows::table_in;
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::tables::table::TableMetadata;
 use crate::records::{ReadSource, Snapshot, Space, envelope};
 use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
@@ -189,7 +189,7 @@ pub(crate) fn remove_empty(session: &Session, dir: &str) -> Result<()> {
     let engine = &session.context().engine;
     // Neither a seal nor a merge works meanwhile.
     let _turn = lock(&engine.tables.turn);
-    if session.read(|view| view.any_by_key::<TableMetadata>(key))?.is_some() {
+    if session.read(|view| table_in(view, key))?.is_some() {
         return Ok(());
     }
     match engine.disk.remove_dir(dir) {

@@ -25,9 +25,9 @@ use crate::records::{Change, Space, envelope};
 use crate::session::engine::Engine;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
-use crate::value::limits;
 use crate::value::ranges::RangeSet;
 use crate::value::wire::record;
+use crate::value::{RecordKey, limits};
 
 /// Ordinals of one part.
 const PART: u64 = 1 << 20;
@@ -333,14 +333,33 @@ pub(super) fn delete_ordinals(
     }
     state.merge_due |= state.deleted_stored > 0;
     put_table_state(draft, key, &state)?;
-    for change in changes_to(&rows_before, to_rows(table_key, &deleted)?) {
+    put_rows(draft, &rows_before, to_rows(table_key, &deleted)?);
+    Ok(ordinals)
+}
+
+/// Drafts that ordinals belong to no row any more, without the counts in the state of the table.
+pub(super) fn add_deleted(
+    draft: &mut Draft<'_>,
+    key: RecordKey,
+    ordinals: &RangeSet,
+) -> Result<()> {
+    let table_key = key.as_bytes();
+    let before = draft.raw_prefix(Space::DeletedRows, table_key)?;
+    let mut deleted = from_rows(table_key, &before)?;
+    deleted.all = deleted.all.union(ordinals);
+    put_rows(draft, &before, to_rows(table_key, &deleted)?);
+    Ok(())
+}
+
+/// Drafts that `rows` are the rows of a list.
+fn put_rows(draft: &mut Draft<'_>, before: &[(Vec<u8>, Vec<u8>)], rows: Vec<(Vec<u8>, Vec<u8>)>) {
+    for change in changes_to(before, rows) {
         match change {
             Change::Put { space, key, value } => draft.put_raw(space, key, value),
             Change::Delete { space, key } => draft.delete_raw(space, key),
             Change::Entries(_) => {}
         }
     }
-    Ok(ordinals)
 }
 
 /// The ordinals of the deleted rows of a table, by cause.

@@ -6,10 +6,12 @@ use super::deleted::{deleted_in, deleted_in_draft};
 use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::seal::seal;
 use super::state::{TableState, put_table_state, state};
+use super::store_rows::{due_group, is_store_table, seal_chunks, table_in, table_in_draft};
 use crate::columnar::{Layouts, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
+use crate::model::tables::store_table::StoreTable;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::sessions::{Access, Session};
@@ -75,15 +77,19 @@ pub(crate) fn maintain(session: &Session, due: Due, control: &Control) -> Result
 fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) -> Result<u64> {
     let id = key.to_id(TableMetadata::KIND.id);
     let mut written = 0;
+    let store_table = StoreTable::by_key(key);
     if seal_due {
-        written += seal(session, &id, control)?;
+        written += match store_table {
+            Some(table) => seal_chunks(session, table, control)?,
+            None => seal(session, &id, control)?,
+        };
     }
     loop {
         while merge(session, &id, Rewrite::Due, control)? {
             written += 1;
         }
         let blocked = session.read(|view| {
-            let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(false) };
+            let Some(table) = table_in(view, key)? else { return Ok(false) };
             let segments = view.raw_prefix(Space::Segments, key.as_bytes())?;
             let deleted = deleted_in(view, key.as_bytes())?;
             let buffer = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
@@ -110,6 +116,9 @@ fn is_due(
     let mut metas: Vec<SegmentMeta> =
         segments.iter().map(|(key, row)| envelope::from_row(key, row)).collect::<Result<_>>()?;
     metas.sort_by_key(|meta| meta.first_ordinal);
+    if is_store_table(table) {
+        return Ok(!due_group(&metas, deleted).is_empty());
+    }
     let buffered = buffer.iter().map(|(key, bytes)| {
         let first = number_of(key);
         first..first.saturating_add(batch_row_count(bytes))
@@ -125,7 +134,7 @@ fn is_due(
 pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
     session.write(move |draft| {
         // The state row of a table that was deleted meanwhile must not be written again.
-        let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(()) };
+        let Some(table) = table_in_draft(draft, key)? else { return Ok(()) };
         let segments = draft.raw_prefix(Space::Segments, key.as_bytes())?;
         let deleted = deleted_in_draft(draft, key.as_bytes())?;
         let buffer = draft.raw_prefix(Space::TableBuffer, key.as_bytes())?;

@@ -11,8 +11,10 @@ use super::sink::new_writer;
 use super::state::{
     directory, forget_files, forget_segment, key_of, manifest, put_segment, put_table_state, state,
 };
+use super::store_rows::{due_group, retire_ordinals, table_in};
 use crate::columnar::{Layouts, MergedScan, Predicates, SegmentMeta, TableView};
 use crate::error::Result;
+use crate::model::tables::store_table::StoreTable;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::sessions::{Access, Session};
@@ -169,18 +171,25 @@ pub(crate) fn merge(
     let _turn = lock(&engine.tables.turn);
     let key = key_of(id)?;
     let dir = directory(id);
+    // Nobody knows the ordinals of rows that the store keeps itself.
+    let is_renumbered = StoreTable::by_key(key).is_some();
     let found = session.read(|view| {
-        let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
+        let Some(table) = table_in(view, key)? else { return Ok(None) };
         let mut metas = manifest(view, key.as_bytes())?;
         metas.sort_by_key(|meta| meta.first_ordinal);
         let deleted = deleted_in(view, key.as_bytes())?;
         let layouts = layouts_of(view, &table)?;
-        let outdated = outdated(&layouts, &metas, rewrite)?;
-        let small = small_count(&table);
-        let Some(group) = mergeable(&metas, &deleted, small, rewrite, &outdated) else {
-            return Ok(None);
+        let group: Vec<SegmentMeta> = if is_renumbered {
+            due_group(&metas, &deleted)
+        } else {
+            let outdated = outdated(&layouts, &metas, rewrite)?;
+            let small = small_count(&table);
+            let group = mergeable(&metas, &deleted, small, rewrite, &outdated);
+            group.map(|group| metas.drain(group).collect()).unwrap_or_default()
         };
-        let group: Vec<SegmentMeta> = metas.drain(group).collect();
+        if group.is_empty() {
+            return Ok(None);
+        }
         let mut runs = Vec::with_capacity(group.len());
         for meta in &group {
             let run = engine.tables.segment(&engine.disk, &dir, meta.clone(), &layouts)?;
@@ -208,11 +217,17 @@ pub(crate) fn merge(
     engine.check_space(group.iter().map(|meta| meta.data_bytes + meta.summary_bytes).sum())?;
     let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     while let Some(chunk) = scan.next_chunk()? {
-        let offsets = offsets(view.ordinals(&chunk.locators)?, first_ordinal);
-        writer.write(&chunk.batch, Some(&offsets))?;
+        if is_renumbered {
+            writer.write(&chunk.batch, None)?;
+        } else {
+            let offsets = offsets(view.ordinals(&chunk.locators)?, first_ordinal);
+            writer.write(&chunk.batch, Some(&offsets))?;
+        }
     }
-    let meta = if writer.row_count() == 0 {
+    let mut meta = if writer.row_count() == 0 {
         None
+    } else if is_renumbered {
+        Some(writer.finish()?)
     } else {
         Some(SegmentMeta {
             ordinal_count: ordinal_end.saturating_sub(first_ordinal),
@@ -234,6 +249,12 @@ pub(crate) fn merge(
         }
         for old in &group {
             forget_segment(draft, key.as_bytes(), &dir, old.id);
+        }
+        if is_renumbered {
+            let first = retire_ordinals(draft, key, &group, stored_after)?;
+            if let Some(meta) = &mut meta {
+                meta.first_ordinal = first;
+            }
         }
         if let Some(meta) = &meta {
             put_segment(draft, key, meta)?;

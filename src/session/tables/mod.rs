@@ -32,6 +32,7 @@ mod salvage;
 mod seal;
 mod sink;
 mod state;
+mod store_rows;
 
 use buffer::number_of;
 use state::{forget_segment, key_of};
@@ -60,6 +61,10 @@ pub(crate) use retain::retain_rows;
 pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_present_time};
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use state::{directory, schema_of};
+pub(crate) use store_rows::{
+    ChunkChange, RowChunk, all_chunks, change_chunks, chunks, delete_sealed, drop_rows, sealed,
+    sealed_rows,
+};
 
 #[cfg(test)]
 pub(crate) use {

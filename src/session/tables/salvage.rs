@@ -27,6 +27,7 @@ use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
+use crate::model::tables::store_table::StoreTable;
 use crate::model::tables::table::TableMetadata;
 use crate::records::keys::record_key;
 use crate::records::{Change, ReadSource, RecordFile, Space, envelope};
@@ -97,6 +98,20 @@ enum SegmentSource {
 /// it has any rows there, and the lost ordinals.
 type SegmentResult = (Option<(SegmentMeta, RangeSet)>, Vec<Range<u64>>);
 
+/// Rows and bytes of the chunks of a table of the store.
+fn chunk_counts(source: ReadSource<'_>, table: &StoreTable, key: RecordKey) -> Result<(u64, u64)> {
+    let (mut rows, mut bytes) = (0, 0);
+    let end = crate::value::key::after_prefix(key.as_bytes());
+    let mut cursor = source.cursor(Space::RowChunks, key.as_bytes(), end.as_deref())?;
+    while let Some((key, row)) = cursor.next()? {
+        // One that is damaged is reported with the other entries of the record file.
+        let count = envelope::open(&key, 0, &row).and_then(|payload| (table.row_count)(payload));
+        rows += count.unwrap_or_default();
+        bytes += row.len() as u64;
+    }
+    Ok((rows, bytes))
+}
+
 fn is_damage(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -115,7 +130,12 @@ impl TableSalvage<'_> {
         let snapshot = self.records.snapshot(0)?;
         let source = ReadSource::Snapshot(&snapshot);
         let mut tables = BTreeSet::new();
-        for (space, skip) in [(Space::Records, 1), (Space::Segments, 0), (Space::TableBuffer, 0)] {
+        for (space, skip) in [
+            (Space::Records, 1),
+            (Space::Segments, 0),
+            (Space::TableBuffer, 0),
+            (Space::RowChunks, 0),
+        ] {
             let from = if skip == 1 { vec![kind.code] } else { Vec::new() };
             let mut cursor = source.cursor(space, &from, None)?;
             while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
@@ -171,6 +191,13 @@ impl TableSalvage<'_> {
         let row = source.get(Space::Records, &full_key)?;
         let payload = row.as_deref().and_then(|row| envelope::open(&full_key, kind, row).ok());
         let record = payload.and_then(|payload| stored::read::<TableMetadata>(payload).ok());
+        // A table of the store has no record that could be lost.
+        let store_table = StoreTable::by_key(key);
+        let record = store_table.map(|table| table.metadata(0)).or(record);
+        let chunks = match store_table {
+            Some(table) => chunk_counts(source, table, key)?,
+            None => (0, 0),
+        };
         let state = source.get(Space::RecordState, &full_key)?;
         let (mut pieces, strays) = pieces(source, key.as_bytes())?;
         let deleted_before = rows_of(source, Space::DeletedRows, key.as_bytes())?;
@@ -218,10 +245,16 @@ impl TableSalvage<'_> {
             self.records.write(|turn| turn.apply(changes))?;
             return Ok(SalvagedRows::default());
         };
-        let is_state_known = state.is_some_and(|row| {
-            let payload = envelope::open(&full_key, kind, &row);
-            payload.and_then(|payload| table.set_state(payload)).is_ok()
-        });
+        let is_state_known = match (store_table, &counts) {
+            (Some(_), Some(counts)) => {
+                table.row_count = i64::try_from(counts.sealed_rows).ok();
+                true
+            }
+            _ => state.is_some_and(|row| {
+                let payload = envelope::open(&full_key, kind, &row);
+                payload.and_then(|payload| table.set_state(payload)).is_ok()
+            }),
+        };
         pieces.sort_by_key(|piece| piece.first);
         // A proven entry wins against each unproven one, wherever that one sorts.
         let proven = pieces.iter().filter(|piece| !self.unproven.contains(&piece.key));
@@ -332,9 +365,15 @@ impl TableSalvage<'_> {
             // Whether it was closed is unknown, so it stays open for appends.
             (table.rows_modified_at, table.supports_append) = (None, Some(true));
         }
-        table.row_count = Some(i64::try_from(done.rows).unwrap_or(i64::MAX));
-        let value = envelope::seal(&full_key, kind, &table.state()?);
-        changes.push(Change::Put { space: Space::RecordState, key: full_key, value });
+        if store_table.is_some() {
+            buffer.sealed_rows = done.rows;
+            (buffer.buffered_rows, buffer.buffered_bytes) = chunks;
+            done.rows += chunks.0;
+        } else {
+            table.row_count = Some(i64::try_from(done.rows).unwrap_or(i64::MAX));
+            let value = envelope::seal(&full_key, kind, &table.state()?);
+            changes.push(Change::Put { space: Space::RecordState, key: full_key, value });
+        }
         let (space, key) = (Space::TableState, key.as_bytes().to_vec());
         let value = envelope::to_row(&key, &buffer)?;
         changes.push(Change::Put { space, key, value });

@@ -227,6 +227,12 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         Ok(())
     }
 
+    /// Ends the segment: rows that come later go into another one.
+    pub(super) fn end_segment(&mut self) -> Result<()> {
+        self.flush()?;
+        self.close()
+    }
+
     fn close(&mut self) -> Result<()> {
         if let Some((writer, _)) = self.writer.take() {
             self.done.metas.push(writer.finish()?);

@@ -2,6 +2,7 @@
 //! can be an entry of its space.
 
 use crate::columnar::{SegmentMeta, check_batch};
+use crate::model::steps::stored::StepChunk;
 use crate::model::{UploadChunk, by_code};
 use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
@@ -35,6 +36,12 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::UploadChunks => {
             match envelope::open(key, 0, value).and_then(stored::read::<UploadChunk>) {
                 Ok(_) if key.len() == 20 => Check::Whole,
+                _ => Check::Damaged,
+            }
+        }
+        Space::RowChunks => {
+            match envelope::open(key, 0, value).and_then(stored::read::<StepChunk>) {
+                Ok(_) if key.len() == 36 => Check::Whole,
                 _ => Check::Damaged,
             }
         }

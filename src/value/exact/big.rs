@@ -61,7 +61,7 @@ impl WideSum {
 
 /// An integer times a power of two.
 #[derive(Clone, Debug)]
-pub(super) struct Big {
+pub(crate) struct Big {
     is_negative: bool,
     /// Without zeros at the end.
     limbs: Vec<u32>,
@@ -80,7 +80,7 @@ impl Big {
     }
 
     /// An integer.
-    pub(super) fn of_int(value: i128) -> Self {
+    pub(crate) fn of_int(value: i128) -> Self {
         Self::of_magnitude(value < 0, value.unsigned_abs())
     }
 
@@ -89,13 +89,28 @@ impl Big {
         Self::new(is_negative, limbs, 0)
     }
 
+    /// A magnitude times 2^`shift` in units of 2^`exponent`, so that numbers with the same unit can
+    /// be added.
+    pub(super) fn of_units(is_negative: bool, magnitude: u128, shift: u32, exponent: i32) -> Self {
+        let mut carry = 0;
+        let mut limbs: Vec<u32> = Vec::with_capacity(5);
+        for at in 0..4 {
+            let spread = u64::from((magnitude >> (32 * at)) as u32) << (shift % 32);
+            limbs.push(spread as u32 | carry);
+            carry = (spread >> 32) as u32;
+        }
+        limbs.push(carry);
+        Self::new(is_negative, limbs, exponent + (shift - shift % 32).cast_signed())
+    }
+
     /// This times 2^`bits`.
     pub(super) fn shifted(mut self, bits: i32) -> Self {
         self.exponent += bits;
         self
     }
 
-    pub(super) fn times(&self, other: &Self) -> Self {
+    /// The product.
+    pub(crate) fn times(&self, other: &Self) -> Self {
         let mut limbs = vec![0u32; self.limbs.len() + other.limbs.len()];
         for (at, left) in self.limbs.iter().enumerate() {
             let mut carry = 0u64;
@@ -115,7 +130,11 @@ impl Big {
     }
 
     /// The sum; the exponents must differ by a multiple of 32.
-    pub(super) fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        // The exponent of zero says nothing.
+        if self.limbs.is_empty() || other.limbs.is_empty() {
+            return if self.limbs.is_empty() { other.clone() } else { self.clone() };
+        }
         let exponent = self.exponent.min(other.exponent);
         let from = |big: &Self| ((big.exponent - exponent) / 32) as usize;
         let len = [self, other].map(|big| from(big) + big.limbs.len()).into_iter().max();
@@ -128,7 +147,8 @@ impl Big {
         WideSum { limbs, adds: 2 }.into_big(exponent)
     }
 
-    pub(super) fn negated(mut self) -> Self {
+    /// This with the other sign.
+    pub(crate) fn negated(mut self) -> Self {
         self.is_negative = !self.is_negative;
         self
     }
@@ -151,6 +171,36 @@ impl Big {
         let exponent = self.exponent + 32 * len as i32 - shift as i32 - 1;
         let scaled = bits as f64 / 9_223_372_036_854_775_808.0;
         (if self.is_negative { -scaled } else { scaled }, exponent)
+    }
+
+    /// The quotient, correctly rounded unless it is less than the least normal double.
+    pub(super) fn over(&self, divisor: u64) -> f64 {
+        /// Limbs below the number: with them the quotient has more than 64 bits.
+        const BELOW: [u32; 4] = [0; 4];
+        let divisor = u128::from(divisor.max(1));
+        let mut rest = 0u128;
+        let digits = self.limbs.iter().rev().chain(&BELOW).map(|limb| {
+            let all = (rest << 32) | u128::from(*limb);
+            rest = all % divisor;
+            (all / divisor) as u32
+        });
+        let mut limbs: Vec<u32> = digits.collect();
+        limbs.reverse();
+        // What is left matters only for a tie.
+        if let Some(lowest) = limbs.first_mut() {
+            *lowest |= u32::from(rest != 0);
+        }
+        Self::new(self.is_negative, limbs, self.exponent - 128).nearest()
+    }
+
+    /// The square root of the quotient; 0 of a negative number.
+    pub(crate) fn root_over(&self, divisor: f64) -> f64 {
+        let (mut value, mut exponent) = self.parts();
+        value = value.max(0.0) / divisor;
+        if exponent.rem_euclid(2) == 1 {
+            (value, exponent) = (value * 2.0, exponent - 1);
+        }
+        scaled(value.sqrt(), exponent / 2)
     }
 
     /// The nearest double; for a multiple of the least double it is rounded once.

@@ -78,6 +78,18 @@ impl Window {
             ),
         })
     }
+
+    /// The sum and the sum of the squares.
+    fn bigs(&self) -> (Big, Big) {
+        if self.base == UNSET {
+            return (Big::of_int(0), Big::of_int(0));
+        }
+        let shift = self.base - 1;
+        let square =
+            |part: u128, more: u32| Big::of_units(false, part, 2 * shift + more, SQUARE_EXPONENT);
+        let sum = Big::of_units(self.sum < 0, self.sum.unsigned_abs(), shift, SUM_EXPONENT);
+        (sum, square(self.squares.0, 0).plus(&square(self.squares.1, HALF)))
+    }
 }
 
 impl FloatSums {
@@ -208,11 +220,13 @@ impl Sums<f64> for FloatSums {
 
     fn exact(mut self, count: u64) -> Exact {
         let window = std::mem::replace(&mut self.window, Window::EMPTY);
-        self.spread(&window);
+        if self.wide.is_some() {
+            self.spread(&window);
+        }
         let infinities = self.infinities;
         let (sum, squares) = match self.wide {
             Some(wide) => (wide.0.into_big(SUM_EXPONENT), wide.1.into_big(SQUARE_EXPONENT)),
-            None => (Big::of_int(0), Big::of_int(0)),
+            None => window.bigs(),
         };
         Exact { count, sum, squares, infinities }
     }

@@ -12,5 +12,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use big::Big;
 pub(crate) use block::{BLOCK_SUM_BYTES, BlockSums};
-pub(crate) use sums::{Summable, Sums};
+pub(crate) use floats::FloatSums;
+pub(crate) use sums::{Exact, Summable, Sums};

@@ -1,6 +1,6 @@
 //! What exact sums say: the sum, the mean, the deviation.
 
-use super::big::{Big, scaled};
+use super::big::Big;
 use super::block::BlockSums;
 
 /// What exact sums say about values.
@@ -29,13 +29,28 @@ impl Exact {
         }
     }
 
-    /// The mean, within two roundings; `None` of no values.
+    /// The mean, correctly rounded; `None` of no values. Of equal values it is that value.
     pub(crate) fn mean(&self) -> Option<f64> {
-        if self.count == 0 {
-            return None;
-        }
-        let (value, exponent) = self.sum.parts();
-        Some(self.special().unwrap_or_else(|| scaled(value / self.count as f64, exponent)))
+        let mean = || self.special().unwrap_or_else(|| self.sum.over(self.count));
+        (self.count > 0).then(mean)
+    }
+
+    /// The sum of finite values, without a rounding.
+    pub(crate) fn total(&self) -> &Big {
+        &self.sum
+    }
+
+    /// The sum of the squares of finite values, without a rounding.
+    pub(crate) fn squares(&self) -> &Big {
+        &self.squares
+    }
+
+    /// The sum of the squared deviations of finite values from their mean, times their number,
+    /// without a rounding: n times the sum of the squares minus the square of the sum, where the
+    /// subtraction may cancel nearly all digits.
+    pub(crate) fn spread(&self) -> Big {
+        let all = self.squares.times(&Big::of_int(i128::from(self.count)));
+        all.plus(&self.sum.times(&self.sum).negated())
     }
 
     /// The standard deviation of a sample, or of the whole population. `None` of less than two
@@ -48,16 +63,7 @@ impl Exact {
         if self.special().is_some() {
             return Some(f64::NAN);
         }
-        // n times the sum of the squares minus the square of the sum, without a rounding before
-        // the subtraction, which may cancel nearly all digits.
-        let all = self.squares.times(&Big::of_int(i128::from(self.count)));
-        let spread = all.plus(&self.sum.times(&self.sum).negated());
-        let (mut value, mut exponent) = spread.parts();
-        value = value.max(0.0) / (self.count as f64 * divisor as f64);
-        if exponent.rem_euclid(2) == 1 {
-            (value, exponent) = (value * 2.0, exponent - 1);
-        }
-        Some(scaled(value.sqrt(), exponent / 2))
+        Some(self.spread().root_over(self.count as f64 * divisor as f64))
     }
 }
 

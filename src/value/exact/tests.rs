@@ -124,6 +124,35 @@ proptest! {
     }
 
     #[test]
+    fn equal_values_are_their_mean_and_have_no_deviation(
+        value in double(), count in 1usize..200, other in double()) {
+        let mut sums = floats(&vec![value; count]);
+        prop_assert_eq!(sums.clone().exact(count as u64).mean(), Some(value));
+        prop_assert_eq!(sums.clone().exact(count as u64).deviation(false), Some(0.0));
+        // Another value, which takes part no more.
+        let mut window = floats(&[other]);
+        window.merge(floats(&[-other]));
+        sums.merge(window);
+        prop_assert_eq!(sums.exact(count as u64).mean(), Some(value));
+    }
+
+    #[test]
+    fn a_mean_is_rounded_once(values in proptest::collection::vec(-(1i64 << 50)..(1 << 50), 1..300)) {
+        let count = values.len() as i128;
+        let mut ints = IntSums::default();
+        values.iter().for_each(|value| ints.add::<false>(*value));
+        let mean = ints.exact(count as u64).mean().unwrap();
+        let total: i128 = values.iter().map(|value| i128::from(*value)).sum();
+        // Twice the distance to the mean, in units of 2^-64 over the count, beside a step of the double.
+        let unit = |value: f64| (value * 2f64.powi(60)) as i128;
+        let above = unit(mean.abs().next_up()) - unit(mean.abs());
+        if mean.abs() >= 1.0 {
+            let distance = (unit(mean) - (total << 60) / count).abs();
+            prop_assert!(2 * distance <= above + 4, "{mean} {distance} {above}");
+        }
+    }
+
+    #[test]
     fn integers_as_doubles_have_the_same_sums(values in proptest::collection::vec(-(1i64 << 53)..(1 << 53), 1..50)) {
         let count = values.len() as u64;
         let mut ints = IntSums::default();

@@ -16,6 +16,12 @@ UpdateProductsPartialSuccess: products! [Product], failed [UpdateProductRequest]
 Product: id s, partNumber s, name s, family s, updatedAt s, fileIds [s], keywords [s], properties m, workspace s
 CreateProductRequest: partNumber! s, name s, family s, fileIds [s], keywords [s], properties v, workspace s
 UpdateProductRequest: id! s, partNumber! s, name s, family s, fileIds [s], keywords [s], properties v, workspace s
+CreateResultsPartialSuccess: results! [TestResult], failed [CreateResultRequest], error ApiError
+UpdateResultsPartialSuccess: results! [TestResult], failed [UpdateResultRequest], error ApiError
+TestResult: id! s, programName! s, status! Status, partNumber s, serialNumber s, operator s, systemId s, hostName s, startedAt! s, totalTimeInSeconds! n, keywords! [s], properties! v, fileIds! [s], dataTableIds! [s], workspace! s, updatedAt! s, statusTypeSummary! v
+Status: statusType! s, statusName s
+CreateResultRequest: programName s, status Status, partNumber s, serialNumber s, operator s, systemId s, hostName s, startedAt s, totalTimeInSeconds n, keywords [s], properties v, fileIds [s], dataTableIds [s], workspace s
+UpdateResultRequest: id s, programName s, status Status, partNumber s, totalTimeInSeconds n, keywords [s], properties v, fileIds [s], dataTableIds [s], workspace s
 CreateSpecificationsPartialSuccess: createdSpecs [CreatedSpecification], failedSpecs [CreateSpecificationRequest], error ApiError
 UpdateSpecificationsPartialSuccess: updatedSpecs [UpdatedSpecification], failedSpecs [UpdateSpecificationRequest], error ApiError
 CreatedSpecification: id! s, productId! s, specId! s, workspace! s, version! n, createdAt! s, createdBy! s
@@ -178,6 +184,10 @@ fn batches() -> Vec<Batch> {
 /// Makes the records that the entries change.
 fn made(client: &Client) -> Map<String, Value> {
     let product = client.get("create_products", json!({"products": [{"partNumber": "P"}]}));
+    let result = client.get(
+        "create_results",
+        json!({"results": [{"programName": "n", "status": {"statusType": "PASSED"}}]}),
+    );
     let spec = client.get(
         "create_specs",
         json!({"specs": [{"productId": "P", "specId": "S", "type": "FUNCTIONAL"}]}),
@@ -194,7 +204,7 @@ fn made(client: &Client) -> Map<String, Value> {
         "create_table",
         json!({"columns": [{"name": "i", "dataType": "INT64", "columnType": "INDEX"}]}),
     );
-    let ids = json!({"product": product["products"][0]["id"], "spec": spec["createdSpecs"][0]["id"],
+    let ids = json!({"product": product["products"][0]["id"], "result": result["results"][0]["id"], "spec": spec["createdSpecs"][0]["id"],
         "asset": asset["assets"][0]["id"], "table": table});
     ids.as_object().unwrap().clone()
 }

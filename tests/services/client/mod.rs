@@ -33,6 +33,11 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("update_products", &["products", "replace"]),
     ("delete_product", &["id"]),
     ("delete_products", &["ids"]),
+    ("create_results", &["results"]),
+    ("get_result", &["id"]),
+    ("update_results", &["results", "replace", "determineStatusFromSteps"]),
+    ("delete_result", &["id", "deleteSteps"]),
+    ("delete_results", &["ids", "deleteSteps"]),
     ("get_spec", &["id"]),
     ("delete_specs", &["ids"]),
     ("create_assets", &["assets"]),
@@ -79,9 +84,10 @@ impl Client {
         }
         let members = MEMBERS.iter().find(|(name, _)| *name == operation).map(|(_, list)| *list);
         let argument = |name: &&str| match (body.get(*name), *name) {
-            (None, "replace") => json!(false),
+            (None, "replace" | "determineStatusFromSteps") => json!(false),
+            (None, "deleteSteps") => json!(true),
             // A list may come without an object around it.
-            (None, "products" | "assets") => body.clone(),
+            (None, "products" | "assets" | "results") => body.clone(),
             (value, _) => value.cloned().unwrap_or_default(),
         };
         match members {

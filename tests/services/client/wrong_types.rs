@@ -6,6 +6,7 @@ use crate::prelude::*;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
 use serde_json::Map;
 use stationdb::bodies::*;
+use stationdb::results::*;
 use stationdb::{from_json_report, from_json_strict};
 
 use crate::sources::{rust_files, words};
@@ -71,6 +72,8 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         CreateAssetRequest,
         CreateFeedRequest,
         CreateProductRequest,
+        CreateResultRequest,
+        CreateStepRequest,
         CreateSpecificationRequest,
         CreateSpecificationsRequest,
         CreateTableRequest,
@@ -85,10 +88,14 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         CreateWorkItemsRequest,
         CreateAssetsRequest,
         CreateProductsRequest,
+        CreateResultsRequest,
+        CreateStepsRequest,
         DeleteAssetsRequest,
         DeleteFilesRequest,
         DeletePackagesRequest,
         DeleteProductsRequest,
+        DeleteResultsRequest,
+        DeleteStepsRequest,
         DeleteSpecificationsRequest,
         AddColumnsRequest,
         DeleteRowsRequest,
@@ -98,11 +105,15 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         ListDeletedRowsRequest,
         FinishUploadSessionRequest,
         GetProductsRequest,
+        GetResultsRequest,
+        GetStepsRequest,
         LinkFilesRequest,
         SetSystemConnectionRequest,
         StartUploadSessionRequest,
         UpdateAssetsRequest,
         UpdateProductsRequest,
+        UpdateResultsRequest,
+        UpdateStepsRequest,
         DeleteTestPlanTemplatesRequest,
         DeleteTestPlansRequest,
         DeleteWorkItemTemplatesRequest,
@@ -124,6 +135,11 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         QueryFilesRequest,
         QueryProductValuesRequest,
         QueryProductsRequest,
+        QueryPathsRequest,
+        QueryResultValuesRequest,
+        QueryResultsRequest,
+        QueryStepValuesRequest,
+        QueryStepsRequest,
         QuerySpecificationsRequest,
         QueryTableDataRequest,
         QueryTablesRequest,
@@ -147,6 +163,8 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         UpdateFeedRequest,
         UpdateMetadataRequest,
         UpdateProductRequest,
+        UpdateResultRequest,
+        UpdateStepRequest,
         UpdateSpecificationRequest,
         UpdateSpecificationsRequest,
         UpdateTestPlanRequest,

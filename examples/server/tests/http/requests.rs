@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stationdb::bodies::*;
 use stationdb::{
-    assets, feeds, files, products, search, specifications, tables, test_plans, work_items,
-    workspaces,
+    assets, feeds, files, products, results, search, specifications, tables, test_plans,
+    work_items, workspaces,
 };
 
 type RoundTrip = fn(&Value) -> Value;
@@ -27,6 +27,7 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("create_assets", again::<CreateAssetsRequest>),
     ("create_feed", again::<feeds::CreateFeedRequest>),
     ("create_products", again::<CreateProductsRequest>),
+    ("create_results", again::<CreateResultsRequest>),
     ("create_specs", again::<specifications::CreateSpecificationsRequest>),
     ("create_table", again::<tables::CreateTableRequest>),
     ("create_test_plan_templates", again::<CreateTestPlanTemplatesRequest>),
@@ -38,6 +39,7 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("delete_files", again::<DeleteFilesRequest>),
     ("delete_packages", again::<DeletePackagesRequest>),
     ("delete_products", again::<DeleteProductsRequest>),
+    ("delete_results", again::<DeleteResultsRequest>),
     ("delete_rows", again::<tables::DeleteRowsRequest>),
     ("delete_specs", again::<DeleteSpecificationsRequest>),
     ("delete_tables", again::<DeleteTablesRequest>),
@@ -48,6 +50,7 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("drop_columns", again::<tables::DropColumnsRequest>),
     ("end_utilization", again::<UpdateUtilizationRequest>),
     ("execute_work_item", again::<ExecuteWorkItemRequest>),
+    ("export_results", again::<results::QueryResultsRequest>),
     ("export_table_data", again::<tables::ExportTableDataRequest>),
     ("finish_upload_session", again::<FinishUploadSessionRequest>),
     ("link_files", again::<LinkFilesRequest>),
@@ -62,6 +65,8 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("query_files_linq", again::<files::FileLinqQueryRequest>),
     ("query_product_values", again::<products::QueryProductValuesRequest>),
     ("query_products", again::<products::QueryProductsRequest>),
+    ("query_result_values", again::<results::QueryResultValuesRequest>),
+    ("query_results", again::<results::QueryResultsRequest>),
     ("query_specs", again::<specifications::QuerySpecificationsRequest>),
     ("query_table_data", again::<tables::QueryTableDataRequest>),
     ("query_tables", again::<tables::QueryTablesRequest>),
@@ -84,6 +89,7 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("update_feed", again::<feeds::UpdateFeedRequest>),
     ("update_metadata", again::<files::UpdateMetadataRequest>),
     ("update_products", again::<UpdateProductsRequest>),
+    ("update_results", again::<UpdateResultsRequest>),
     ("update_specs", again::<specifications::UpdateSpecificationsRequest>),
     ("update_test_plans", again::<test_plans::UpdateTestPlansRequest>),
     ("update_work_item_templates", again::<work_items::UpdateWorkItemTemplatesRequest>),

@@ -107,6 +107,7 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
             Ops::All,
             FieldType::String
             | FieldType::WorkspaceName
+            | FieldType::ProductName
             | FieldType::DecimalId
             | FieldType::Reference,
         ) => &["=", "!=", "<", "<=", ">", ">=", "contains", "starts", "ends", "in", "null"],
@@ -118,7 +119,8 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
         (Ops::All, FieldType::Within) => &["=", "!=", "<", "<=", ">", ">="],
         (Ops::All, FieldType::Strings) => &["holds", "any", "count"],
         (Ops::All, FieldType::Map) => &["entry", "key", "any"],
-        (Ops::All, FieldType::Rows(_)) => &["any", "count"],
+        (Ops::All, FieldType::Maps | FieldType::Rows(_)) => &["any", "count"],
+        (Ops::All, FieldType::Json) => &["=", "!=", "<", "<=", ">", ">=", "contains", "null"],
     };
     let mut wanted: Vec<(Option<usize>, &'static str)> =
         operators.iter().map(|operator| (None, *operator)).collect();

@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use super::probe::Probe;
 use crate::model::{
     Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, Product,
-    ProductOrderBy, ProductProjection, Resource, Specification, SpecificationOrderBy,
-    SpecificationProjection, TableOrderBy, TableProjection, TestPlan, TestPlanField,
-    TestPlanOrderBy, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
-    UtilizationOrderBy, WorkItem, WorkItemField, WorkItemOrderBy, WorkItemTemplate,
-    WorkItemTemplateField, WorkItemTemplateOrderBy,
+    ProductOrderBy, ProductProjection, Resource, ResultOrderBy, ResultProjection, Specification,
+    SpecificationOrderBy, SpecificationProjection, TableOrderBy, TableProjection, TestPlan,
+    TestPlanField, TestPlanOrderBy, TestPlanTemplate, TestPlanTemplateField,
+    TestPlanTemplateOrderBy, TestResult, UtilizationOrderBy, WorkItem, WorkItemField,
+    WorkItemOrderBy, WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateOrderBy,
 };
 use crate::session::Access as _;
 
@@ -188,8 +188,9 @@ macro_rules! kind {
     };
 }
 
-pub(super) static KINDS: [CorpusKind; 11] = [
+pub(super) static KINDS: [CorpusKind; 12] = [
     kind!("product", Product, put::<Product>, true),
+    kind!("result", TestResult, put::<TestResult>, true),
     kind!("specification", Specification, put_specification, true),
     kind!("asset", Asset, put::<Asset>, true),
     kind!("utilization", Utilization, put_utilization, false),
@@ -255,7 +256,7 @@ const LINQ_KEYS: &[(&str, &str)] = &[
     ("workspace", "workspace"),
 ];
 
-pub(super) static OPERATIONS: [Operation; 15] = [
+pub(super) static OPERATIONS: [Operation; 17] = [
     Operation {
         name: "query_products",
         kind: "product",
@@ -290,6 +291,55 @@ pub(super) static OPERATIONS: [Operation; 15] = [
         items: "products",
         filter: None,
         max_take: (1000, Beyond::Serves),
+        negative_is_default: true,
+        count: Some(("totalCount", false)),
+        ..PLAIN
+    },
+    Operation {
+        name: "query_results",
+        kind: "result",
+        run: operation!(query_results),
+        items: "results",
+        keys: &[
+            ("ID", "id"),
+            ("STARTED_AT", "startedAt"),
+            ("UPDATED_AT", "updatedAt"),
+            ("PROGRAM_NAME", "programName"),
+            ("SYSTEM_ID", "systemId"),
+            ("HOST_NAME", "hostName"),
+            ("OPERATOR", "operator"),
+            ("SERIAL_NUMBER", "serialNumber"),
+            ("TOTAL_TIME_IN_SECONDS", "totalTimeInSeconds"),
+            // No product has the part numbers of the corpus.
+            ("PRODUCT", "productName"),
+            ("PART_NUMBER", "partNumber"),
+        ],
+        // The order by a property needs its key.
+        known_keys: || {
+            let orders = ResultOrderBy::ALL.iter().filter(|by| **by != ResultOrderBy::Properties);
+            orders.map(|by| by.as_str()).collect()
+        },
+        ties_follow_direction: true,
+        projections: texts!(ResultProjection),
+        max_take: (100_000, Beyond::Refuses),
+        negative_is_default: true,
+        count: Some(("totalCount", false)),
+        ..PLAIN
+    },
+    Operation {
+        name: "get_results",
+        kind: "result",
+        run: |session, request| {
+            let page = session.get_results(
+                request["continuationToken"].as_str().map(str::to_owned),
+                request["take"].as_i64(),
+                request["returnCount"].as_bool().unwrap_or_default(),
+            )?;
+            Ok(serde_json::to_value(page).unwrap())
+        },
+        items: "results",
+        filter: None,
+        max_take: (100_000, Beyond::Refuses),
         negative_is_default: true,
         count: Some(("totalCount", false)),
         ..PLAIN

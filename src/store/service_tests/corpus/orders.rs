@@ -46,6 +46,9 @@ pub(super) fn records(kind: &str) -> Vec<Value> {
             "rowCount": or_null(n, 5, NUMBERS[n % 4].into()),
             "workspace": TEXTS[n % 5],
             "startTimestamp": TIMES[n % 3],
+            "programName": text(n * 3 + 2), "systemId": text(n + 1), "hostName": text(n * 2),
+            "operator": text(n * 5), "serialNumber": text(n * 2 + 1), "startedAt": time(n + 1),
+            "totalTimeInSeconds": or_null(n, 4, [1.5, 0.0, 29.9, 1e300][n % 4].into()),
         });
         if kind == "file" {
             record["created"] = TIMES[n % 3].into();
@@ -63,7 +66,9 @@ fn compare(path: &str, left: &Value, right: &Value) -> Ordering {
         (Value::Null, Value::Null) => Ordering::Equal,
         (Value::Null, _) => Ordering::Less,
         (_, Value::Null) => Ordering::Greater,
-        (Value::Number(left), Value::Number(right)) => left.as_i64().cmp(&right.as_i64()),
+        (Value::Number(left), Value::Number(right)) => {
+            left.as_f64().partial_cmp(&right.as_f64()).unwrap()
+        }
         (Value::String(left), Value::String(right)) => {
             match (path, left.parse::<u64>(), right.parse::<u64>()) {
                 ("id", Ok(left), Ok(right)) => left.cmp(&right),

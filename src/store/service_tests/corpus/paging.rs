@@ -90,7 +90,11 @@ fn takes_at_and_beyond_their_bounds() {
             let answer = ask(json!({"take": max + 1}));
             if beyond == Beyond::Refuses {
                 let error = answer.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{}", operation.name);
+                let kind = match operation.kind {
+                    "result" => ErrorKind::LimitExceeded,
+                    _ => ErrorKind::InvalidArgument,
+                };
+                assert_eq!(error.kind(), kind, "{}", operation.name);
                 assert_eq!(
                     error.place(),
                     Some(&crate::Place::Member("take".to_owned())),
@@ -205,6 +209,7 @@ fn every_query_request_can_be_explained() {
     }
     let plans = explain! {
         "product" explain_query_products "name != null";
+        "result" explain_query_results "programName != null";
         "specification" explain_query_specs "name != null";
         "asset" explain_query_assets "AssetName != null";
         "utilization" explain_query_asset_utilization_history "Category = null";
@@ -308,6 +313,7 @@ fn tokens_belong_to_their_query_their_store_and_stay_as_they_are() {
         }
         match operation.name {
             "query_specs" => others.push((by_key.clone(), json!({"productIds": ["P2"]}))),
+            "query_results" => others.push((by_key.clone(), json!({"productFilter": "true"}))),
             "list_tables" => others.push((by_key.clone(), json!({"workspace": ["b"]}))),
             "query_tables" => {
                 others.push((by_key.clone(), json!({"referenceTime": "2024-01-01T00:00:00Z"})));

@@ -39,7 +39,7 @@ impl Stored for Probe {
 
 macro_rules! fields {
     ($($number:literal $path:literal $ty:expr;)*) => {
-        static FIELDS: [FieldDecl; 17] = [$(FieldDecl::new($path, $ty)),*];
+        static FIELDS: [FieldDecl; 20] = [$(FieldDecl::new($path, $ty)),*];
     };
 }
 
@@ -61,6 +61,9 @@ fields! {
     14 "kind" FieldType::Enum(schemas::SPEC_TYPES);
     15 "rows" FieldType::Rows(schemas::SELECTION);
     16 "createdWithin" FieldType::Within;
+    17 "data.parameters" FieldType::Maps;
+    18 "inputs" FieldType::Rows(schemas::INPUTS);
+    19 "json" FieldType::Json;
 }
 
 macro_rules! index {

@@ -65,6 +65,7 @@ fn is_derived(kind: &str, path: &str) -> bool {
             | ("utilization", "UtilizationIdentifier")
             | ("testPlan", "workOrderName")
             | ("table", "workspaceName")
+            | ("result", "productName" | "workspaceName" | "workspaceId")
     )
 }
 
@@ -78,6 +79,7 @@ fn is_required(kind: &str, path: &str) -> bool {
                 "StartTimestamp" | "AssetIdentifier" | "Workspace" | "HeartbeatTimestamp"
             )
             | ("asset", "IsSystemController" | "OutForCalibration")
+            | ("result", "status.statusType")
     )
 }
 
@@ -115,6 +117,7 @@ fn value(random: &mut Random, decl: &FieldDecl) -> Value {
         FieldType::Bool | FieldType::Object => random.chance(50).into(),
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference => (*random.pick(&TEXTS)).into(),
         FieldType::Int => (*random.pick(&INTS)).into(),
@@ -135,12 +138,25 @@ fn value(random: &mut Random, decl: &FieldDecl) -> Value {
                 .collect::<Map<_, _>>()
                 .into()
         }
+        FieldType::Maps => {
+            let map = FieldDecl::new("", FieldType::Map);
+            (0..random.below(3)).map(|_| value(random, &map)).collect::<Vec<_>>().into()
+        }
+        FieldType::Json => match random.below(8) {
+            0 => Value::Null,
+            1 => random.chance(50).into(),
+            2 => (*random.pick(&DOUBLES)).into(),
+            3 => json!({"a": 1}),
+            4 => json!([1]),
+            5 => (*random.pick(&INTS)).into(),
+            _ => (*random.pick(&TEXTS)).into(),
+        },
         FieldType::Rows(members) => {
             let row = |random: &mut Random| {
                 let mut row = Map::new();
                 for member in members {
                     if random.chance(70) || member.path == "name" {
-                        row.insert(member.path.to_owned(), (*random.pick(&TEXTS)).into());
+                        row.insert(member.path.to_owned(), value(random, member));
                     }
                 }
                 Value::Object(row)
@@ -178,6 +194,7 @@ fn record(random: &mut Random, kind: &str, declared: &Declared, number: usize) -
             record["specId"] = format!("{}{number}", random.pick(&TEXTS)).into();
         }
         "asset" => record["serialNumber"] = format!("{}{number}", random.pick(&TEXTS)).into(),
+        "result" if random.chance(30) => set(&mut record, "properties.k", Value::Null),
         "utilization" => record["utilizationIdentifier"] = record["id"].clone(),
         "file" => set(&mut record, "properties.Name", format!("n{number}").into()),
         _ => {}
@@ -211,6 +228,7 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
         },
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference => {
             let text = quoted(random.pick(&TEXTS));
@@ -279,6 +297,28 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
                 }
                 4 => format!("{path}[{}].StartsWith({text})", quoted(key)),
                 _ => format!("{path}[{}] = {text}", quoted(key)),
+            }
+        }
+        FieldType::Maps => {
+            let (key, text) = (*random.pick(&KEYS), quoted(random.pick(&TEXTS)));
+            match random.below(6) {
+                0 => format!("{path}.Count {} {}", comparison(random), random.below(3)),
+                1 => format!("{path}.Any({key} {} {text})", comparison(random)),
+                2 => format!("{path}.All(it.ContainsKey({}) or k = null)", quoted(key)),
+                3 => format!("{path}.{key} {} {text}", comparison(random)),
+                4 => format!("{path}[1][{}] = {text}", quoted(key)),
+                _ => format!("{path}.Any(it[{}] = {text} && k != null)", quoted(key)),
+            }
+        }
+        FieldType::Json => {
+            let (text, int) = (quoted(random.pick(&TEXTS)), *random.pick(&INTS));
+            match random.below(6) {
+                0 => format!("{path} {} null", random.pick(&["=", "!="])),
+                1 => format!("{path} {} {text}", comparison(random)),
+                2 => format!("{path} in ({text}, {int}, true)"),
+                3 => format!("{path}.StartsWith({text})"),
+                4 => format!("{path} = {}", random.chance(50)),
+                _ => format!("{path} {} {int}", comparison(random)),
             }
         }
         FieldType::Rows(members) => {
@@ -411,7 +451,12 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
                 let decl = &declared.fields[*at];
                 let is_list = matches!(
                     decl.ty,
-                    FieldType::Strings | FieldType::Map | FieldType::Rows(_) | FieldType::Object
+                    FieldType::Strings
+                        | FieldType::Map
+                        | FieldType::Maps
+                        | FieldType::Json
+                        | FieldType::Rows(_)
+                        | FieldType::Object
                 );
                 // The order of ids is the order of keys, which the tie-break already is.
                 !is_list

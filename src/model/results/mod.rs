@@ -1,0 +1,37 @@
+//! Test results, their steps, and the requests of both.
+
+pub(crate) mod figure_requests;
+pub(crate) mod figures;
+pub(crate) mod path;
+pub(crate) mod requests;
+pub(crate) mod result;
+#[cfg(test)]
+mod result_tests;
+pub(crate) mod status;
+pub(crate) mod step;
+pub(crate) mod step_requests;
+#[cfg(test)]
+mod step_tests;
+
+pub use path::{
+    PagedPaths, PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType,
+    QueryPathsRequest, StepPath,
+};
+pub use requests::{
+    CreateResultsPartialSuccess, DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults,
+    QueryResultValuesRequest, QueryResultsRequest, ResponseFormat, TestMonitorApiInfo,
+    TestMonitorOperations, UpdateResultsPartialSuccess,
+};
+pub use result::{
+    CreateResultRequest, ResultField, ResultOrderBy, ResultProjection, TestResult, TestResultId,
+    UpdateResultRequest,
+};
+pub use status::{Status, StatusType, StatusTypeSummary};
+pub use step::{
+    CreateStepRequest, NamedValue, Step, StepData, StepField, StepOrderBy, StepProjection,
+    UpdateStepRequest,
+};
+pub use step_requests::{
+    CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedSteps, QueryStepValuesRequest,
+    QueryStepsRequest, StepIdResultIdPair, UpdateStepsPartialSuccess,
+};

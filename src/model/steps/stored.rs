@@ -1,0 +1,234 @@
+//! A step as it is stored, and the ids of steps.
+
+use std::collections::BTreeMap;
+
+use crate::value::id::IdForm;
+use crate::value::wire::record;
+use crate::value::{RecordKey, time};
+
+record! {
+    /// A parameter of a step: the well-known keys as members, so that they become columns, and all
+    /// others.
+    pub struct StoredParameter {
+        /// Name of the measurement.
+        pub name: Option<String>,
+        /// The measurement as a number, if its text is one.
+        pub value: Option<f64>,
+        /// The text of the measurement; absent if it is the shortest text of `value`.
+        pub text: Option<String>,
+        /// Unit.
+        pub units: Option<String>,
+        /// Low limit, as text.
+        pub low_limit: Option<String>,
+        /// High limit, as text.
+        pub high_limit: Option<String>,
+        /// Nominal value, as text.
+        pub nominal_value: Option<String>,
+        /// How the value is compared with the limits.
+        pub comparison: Option<String>,
+        /// Status of the measurement.
+        pub status: Option<String>,
+        /// Id of the specification.
+        pub spec_id: Option<String>,
+        /// All other keys.
+        pub extra: BTreeMap<String, String>,
+    }
+
+    /// The data of a step.
+    pub struct StoredData {
+        /// Text.
+        pub text: Option<String>,
+        /// The parameters in the order in which they were sent.
+        pub parameters: Option<Vec<StoredParameter>>,
+    }
+
+    /// A step of a result. The key of its row has the result, and `seq` of the step.
+    pub struct StoredStep {
+        /// How many steps the result had got before this one.
+        pub seq: u64,
+        /// The id that the caller chose; absent if the store generated it, see [`generated_id`].
+        pub step_id: Option<String>,
+        /// Id of the parent.
+        pub parent_id: Option<String>,
+        /// Name.
+        pub name: String,
+        /// Type.
+        pub step_type: Option<String>,
+        /// Type of the status.
+        pub status_type: Option<String>,
+        /// Display name of the status.
+        pub status_name: Option<String>,
+        /// Start, in milliseconds since 1970 UTC.
+        pub started_at_ms: i64,
+        /// Time of creation or of the last update, in milliseconds since 1970 UTC.
+        pub updated_at_ms: i64,
+        /// Duration in seconds.
+        pub total_time: f64,
+        /// Text and parameters.
+        pub data: Option<StoredData>,
+        /// Name of the model of `data`.
+        pub data_model: Option<String>,
+        /// The inputs as a JSON array; absent if there are none.
+        pub inputs: Option<String>,
+        /// The outputs as a JSON array; absent if there are none.
+        pub outputs: Option<String>,
+        /// Keywords.
+        pub keywords: Vec<String>,
+        /// Properties.
+        pub properties: BTreeMap<String, String>,
+        /// The names of the ancestors and of the step, joined by line feeds.
+        pub path: String,
+        /// The ids of the ancestors, root first.
+        pub ancestor_ids: Vec<String>,
+        /// Whether a step of the result has this one as its parent.
+        pub has_children: bool,
+    }
+
+    /// Steps of one result that are not sealed yet, in order of `seq`.
+    pub struct StepChunk {
+        /// The steps.
+        pub steps: Vec<StoredStep>,
+    }
+}
+
+impl StoredParameter {
+    /// Whether the parameter is a measurement: it has a name and a value, and is not said to be
+    /// something else.
+    #[must_use]
+    pub(crate) fn is_measurement(&self) -> bool {
+        let of = self.extra.get("nitmParameterType").map(String::as_str);
+        self.name.is_some()
+            && (self.text.is_some() || self.value.is_some())
+            && of != Some("ADDITIONAL_RESULTS")
+    }
+}
+
+impl StoredStep {
+    /// The id of the step in the result with this key.
+    #[must_use]
+    pub(crate) fn id(&self, result: RecordKey) -> String {
+        self.step_id.clone().unwrap_or_else(|| generated_id(result, self.seq))
+    }
+
+    /// Whether the step has this id.
+    #[must_use]
+    pub(crate) fn has_id(&self, result: RecordKey, id: &str) -> bool {
+        match &self.step_id {
+            Some(own) => own == id,
+            None => generated_seq(result, id) == Some(self.seq),
+        }
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub(crate) fn parameters(&self) -> &[StoredParameter] {
+        self.data.as_ref().and_then(|data| data.parameters.as_deref()).unwrap_or_default()
+    }
+}
+
+/// The first half of the key of a result, as the index of the table of steps has it: the order of
+/// the numbers is that of the keys.
+#[must_use]
+pub(crate) fn index_of(result: RecordKey) -> i64 {
+    index_of_half(half(result, 0))
+}
+
+/// The index value of the results whose keys have this first half.
+#[must_use]
+pub(crate) fn index_of_half(half: u64) -> i64 {
+    (half ^ (1 << 63)).cast_signed()
+}
+
+/// The second half of the key of a result.
+#[must_use]
+pub(crate) fn rest_of(result: RecordKey) -> i64 {
+    half(result, 8).cast_signed()
+}
+
+fn half(result: RecordKey, from: usize) -> u64 {
+    let bytes = result.as_bytes().get(from..from + 8).and_then(|half| half.try_into().ok());
+    bytes.map_or(0, u64::from_be_bytes)
+}
+
+/// The key of the result with these halves, see [`index_of`] and [`rest_of`].
+#[must_use]
+pub(crate) fn result_key(index: i64, rest: i64) -> Option<RecordKey> {
+    let first = index.cast_unsigned() ^ (1 << 63);
+    let bytes = [first.to_be_bytes(), rest.cast_unsigned().to_be_bytes()].concat();
+    RecordKey::from_bytes(IdForm::Guid, &bytes)
+}
+
+/// Marks the second half of a generated id; RFC 9562 asks for these two bits.
+const VARIANT: u64 = 1 << 63;
+
+/// The generated id of the step `seq` of a result. It begins as the id of the result does, and ends
+/// with `seq`, so it takes no place in the store.
+#[must_use]
+pub(crate) fn generated_id(result: RecordKey, seq: u64) -> String {
+    let last = VARIANT | (seq & (VARIANT >> 1).wrapping_sub(1));
+    let bytes = [half(result, 0).to_be_bytes(), last.to_be_bytes()].concat();
+    RecordKey::from_bytes(IdForm::Guid, &bytes)
+        .map(|key| key.to_id(IdForm::Guid))
+        .unwrap_or_default()
+}
+
+/// The number of the step of a result whose generated id this is.
+#[must_use]
+pub(crate) fn generated_seq(result: RecordKey, id: &str) -> Option<u64> {
+    split_generated(id).filter(|(first, _)| *first == half(result, 0)).map(|(_, seq)| seq)
+}
+
+/// The first half of the key of the result, and the number of the step, that a generated id has.
+#[must_use]
+pub(crate) fn split_generated(id: &str) -> Option<(u64, u64)> {
+    let key = RecordKey::parse(IdForm::Guid, id)?;
+    let last = half(key, 8);
+    let is_generated = last >> 62 == VARIANT >> 62;
+    is_generated.then_some((half(key, 0), last & (VARIANT >> 1).wrapping_sub(1)))
+}
+
+/// A time in the milliseconds that steps have.
+#[must_use]
+pub(crate) fn millis(at: chrono::DateTime<chrono::Utc>) -> i64 {
+    at.timestamp_millis().clamp(time::MIN_MS, time::MAX_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(bytes: [u8; 16]) -> RecordKey {
+        RecordKey::from_bytes(IdForm::Guid, &bytes).unwrap()
+    }
+
+    #[test]
+    fn generated_ids_name_the_step() {
+        let result = key([0, 0, 0, 0, 3, 232, 0x8a, 0xbc, 0x9d, 1, 2, 3, 4, 5, 6, 7]);
+        let other = key([0, 0, 0, 0, 3, 233, 0x8a, 0xbc, 0x9d, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(generated_id(result, 7), "00000000-03e8-8abc-8000-000000000007");
+        for seq in [0, 1, 7, 1 << 40, (1 << 62) - 1] {
+            let id = generated_id(result, seq);
+            assert_eq!(generated_seq(result, &id), Some(seq));
+            assert_eq!(generated_seq(other, &id), None);
+            assert_eq!(generated_seq(result, &id.to_uppercase()).is_none(), seq != u64::MAX);
+        }
+        assert_eq!(generated_seq(result, "step"), None);
+        assert_eq!(
+            generated_seq(result, &result.to_id(IdForm::Guid)),
+            Some(half(result, 8) & !(3 << 62))
+        );
+        let step = StoredStep { step_id: Some("a".to_owned()), seq: 7, ..Default::default() };
+        assert!(step.has_id(result, "a") && !step.has_id(result, &generated_id(result, 7)));
+    }
+
+    #[test]
+    fn halves_keep_the_order_of_keys() {
+        let keys = [[0; 16], [1; 16], [127; 16], [128; 16], [255; 16]].map(key);
+        let halves: Vec<(i64, i64)> =
+            keys.iter().map(|key| (index_of(*key), rest_of(*key))).collect();
+        assert!(halves.is_sorted_by_key(|(index, _)| *index));
+        for (key, (index, rest)) in keys.iter().zip(halves) {
+            assert_eq!(result_key(index, rest), Some(*key));
+        }
+    }
+}

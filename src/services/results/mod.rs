@@ -1,0 +1,758 @@
+//! Test results: queries, merging updates, lists of values, and the products that they are about.
+
+mod csv;
+mod figures;
+mod steps;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use crate::error::{Error, Result};
+use crate::filter::check_substitutions;
+use crate::model::answer::Outcome;
+use crate::model::results::{
+    CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
+    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+};
+use crate::model::{
+    CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
+    DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults, Product,
+    QueryResultValuesRequest, QueryResultsRequest, Resource, ResponseFormat, ResultField,
+    ResultOrderBy, TestMonitorApiInfo, TestResult, TestResultId, UpdateResultRequest,
+    UpdateResultsPartialSuccess, text_of,
+};
+use crate::services::declare::service;
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
+use crate::services::{batch, products, values};
+use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
+use crate::value::{Control, Env, guarded, key, limits};
+
+const DEFAULT_TAKE: usize = 1000;
+
+service! {
+/// Test results: what test programs found about units.
+///
+/// A result names its product by the part number, and need not name one that exists: a product
+/// that is missing is created with the result. Items of a batch are validated one by one; failed
+/// items are returned as they were sent, each with one inner error.
+///
+/// Methods may be added until version 1.0.
+pub trait ResultService {
+    /// The operations of products, test results and steps.
+    ///
+    /// # Errors
+    /// None.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.result_api_info()?.operations.create_results.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn result_api_info(&self) -> Result<TestMonitorApiInfo> {
+        Ok(TestMonitorApiInfo::current())
+    }
+
+    /// Creates test results.
+    ///
+    /// A result with a part number that no product has creates the product with it, in the
+    /// workspace of the result, unless the policy or a quota refuses the product, or the option
+    /// [`results_create_products`](crate::Settings::results_create_products) is off.
+    ///
+    /// # Errors
+    /// In the response, for each item: `InvalidArgument` for a blank program name, a missing
+    /// status, a total time that is negative or not finite, and a property with an empty key;
+    /// `PermissionDenied`. For the call: errors of the disk.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::results::{CreateResultRequest, QueryResultsRequest, StatusType};
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let gain = CreateResultRequest::new()
+    ///     .program_name("Gain")
+    ///     .status(StatusType::Failed)
+    ///     .part_number("156502A-11L")
+    ///     .serial_number("SN-1")
+    ///     .total_time_in_seconds(29.9);
+    /// let answer = session.create_results(vec![gain])?.into_result()?;
+    /// assert_eq!(answer.results[0].part_number.as_deref(), Some("156502A-11L"));
+    ///
+    /// let query = QueryResultsRequest::new()
+    ///     .filter(r#"status.statusType == "FAILED" && startedWithin <= "1.00:00:00""#)
+    ///     .return_count(true);
+    /// assert_eq!(session.query_results(query)?.total_count, Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn create_results(
+        &self,
+        results: Vec<CreateResultRequest>,
+    ) -> Result<CreateResultsPartialSuccess> {
+        self.write(move |draft| {
+            batch::run(draft, TestResult::UMBRELLA, results, |draft, position, request| {
+                let name = request.program_name.clone().filter(|name| !name.trim().is_empty());
+                let created = create(draft, request);
+                created.map_err(batch::about_new(TestResult::KIND.name, name, position))
+            })
+        })
+        .map(Into::into)
+    }
+
+    /// Returns one page of all test results, in order of creation.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a token that is malformed or belongs to another query; `LimitExceeded`
+    /// for a page of more than 100,000 results.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.get_results(None, Some(100), true)?;
+    /// assert_eq!(page.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_results(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedResults> {
+        let return_count = Some(return_count);
+        self.query_results(QueryResultsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the test result with this id.
+    ///
+    /// # Errors
+    /// `NotFound` if no result that the caller may see has this id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_result(&id)?.serial_number.as_deref(), Some("SN-1"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_result(&self, id: &TestResultId) -> Result<TestResult> {
+        get(self, id)
+    }
+
+    /// Returns one page of the test results that match.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an invalid substitution or
+    /// token, for the order `PROPERTIES` without `orderByKey`, and for the response format `CSV`,
+    /// which [`query_results_csv`](ResultService::query_results_csv) answers; `LimitExceeded` for a
+    /// page of more than 100,000 results.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryResultsRequest::new()
+    ///     .filter("partNumber == @0")
+    ///     .substitutions(["156502A-11L"])
+    ///     .order_by(ResultOrderBy::Properties)
+    ///     .order_by_key("lot")
+    ///     .order_by_comparison_type(OrderByComparisonType::Numeric);
+    /// assert_eq!(session.query_results(query)?.results.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_results(&self, query: QueryResultsRequest) -> Result<PagedResults> {
+        if query.response_format == Some(ResponseFormat::Csv) {
+            return Err(Error::invalid(
+                "query_results answers with records; query_results_csv answers with CSV",
+            )
+            .at_member("responseFormat"));
+        }
+        queries::page(self, &query).map(Into::into)
+    }
+
+    /// Returns one page of the test results that match as CSV: a header, then one line for each
+    /// result, whatever the response format of the query.
+    ///
+    /// The columns are the members of the projection in its own order, the status as one text, and
+    /// then one column for each type of status of `statusTypeSummary` and for each property of the
+    /// page. Lists are JSON.
+    ///
+    /// # Errors
+    /// As [`query_results`](ResultService::query_results).
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let members = [ResultProjection::SerialNumber, ResultProjection::Status];
+    /// let query = QueryResultsRequest::new().projection(members);
+    /// assert_eq!(session.query_results_csv(query)?, "status,serialNumber\nPASSED,SN-1\n");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_results_csv(&self, query: QueryResultsRequest) -> Result<String> {
+        csv::page(self, &query)
+    }
+
+    /// Writes all test results that match as CSV, in the form and order of
+    /// [`query_results_csv`](ResultService::query_results_csv), over one consistent state. Returns
+    /// their number. The token and the size of the page have no effect.
+    ///
+    /// # Errors
+    /// As [`query_results`](ResultService::query_results); errors of the writer;
+    /// `DeadlineExceeded` and `Cancelled` from the control.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut text = Vec::new();
+    /// let written =
+    ///     session.export_results(QueryResultsRequest::new(), &mut text, &Control::default())?;
+    /// assert_eq!(written, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_results(
+        &self,
+        query: QueryResultsRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64> {
+        guarded("exporting results", || csv::export(self, &query, out, control))
+    }
+
+    /// Explains how a query is executed, and how many records it reads.
+    ///
+    /// # Errors
+    /// As [`query_results`](ResultService::query_results).
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryResultsRequest::new().filter("partNumber == \"156502A-11L\"");
+    /// println!("{}", session.explain_query_results(query)?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn explain_query_results(&self, query: QueryResultsRequest) -> Result<Plan> {
+        queries::explain(self, &query)
+    }
+
+    /// Returns the distinct values of a field over the test results that match, in ascending text
+    /// order, without nulls.
+    ///
+    /// Without a filter the values of programs, part numbers, operators, systems and times are read
+    /// from an index, and the cost grows with their number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a field, and for an invalid filter.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryResultValuesRequest::new().field(ResultField::ProgramName);
+    /// assert_eq!(session.query_result_values(query)?, ["Gain"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_result_values(&self, query: QueryResultValuesRequest) -> Result<Vec<String>> {
+        let field = query
+            .field
+            .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
+        check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
+        let prefix = query.starts_with.as_deref().unwrap_or_default();
+        self.read(|view| {
+            let values = values_of(view, &query, field, prefix)?;
+            Ok(values.into_iter().filter(|value| value.starts_with(prefix)).collect())
+        })
+    }
+
+    /// Updates test results. Scalars are replaced; keywords, properties, files and tables are
+    /// merged, or replaced if `replace` is set; absent members keep their values.
+    ///
+    /// With `determine_status_from_steps` each result gets the status of the most severe of its
+    /// steps. A result of which no step has a status keeps its own.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `InvalidArgument` as in
+    /// [`create_results`](ResultService::create_results), `PermissionDenied`. For the call: errors
+    /// of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateResultRequest::new().id(id.clone()).status(StatusType::Terminated);
+    /// let changed = session.update_results(vec![change], false, false)?;
+    /// assert_eq!(changed.results[0].status, Some(StatusType::Terminated.into()));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn update_results(
+        &self,
+        results: Vec<UpdateResultRequest>,
+        replace: bool,
+        determine_status_from_steps: bool,
+    ) -> Result<UpdateResultsPartialSuccess> {
+        self.write(move |draft| {
+            let ids = results.iter().filter_map(|request| request.id.as_deref());
+            draft.expect_reads::<TestResult>(ids);
+            batch::run(draft, TestResult::UMBRELLA, results, |draft, _, request| {
+                let id = request.id.clone().unwrap_or_default();
+                update(draft, &id, request, replace, determine_status_from_steps)
+                    .map_err(batch::about(TestResult::KIND.name, id))
+            })
+        })
+        .map(Into::into)
+    }
+
+    /// Deletes a test result, with its steps if `delete_steps` is set. A result that does not exist
+    /// is not an error. Its product, tables and files remain.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_result(&id, true)?;
+    /// assert!(session.get_result(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_result(&self, id: &TestResultId, delete_steps: bool) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| delete(draft, &id, delete_steps))
+    }
+
+    /// Deletes test results, with their steps if `delete_steps` is set; returns `None` if all were
+    /// deleted.
+    ///
+    /// # Errors
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_results(vec![id], true)?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_results(
+        &self,
+        ids: Vec<TestResultId>,
+        delete_steps: bool,
+    ) -> Result<Option<DeleteResultsPartialSuccess>> {
+        let also = if delete_steps { steps::delete_of } else { steps::keep_of };
+        self.write(move |draft| batch::delete_with::<TestResult>(draft, ids, also))
+            .map(Outcome::unless_all_succeeded)
+    }
+
+    /// Creates steps of test results, each with the steps that are part of it.
+    ///
+    /// A step is created with all its children or not at all. All steps of a call are one commit.
+    /// With `update_result_total_time` each result gets the sum of the times of its top steps; a
+    /// step without a time counts as its children do. The status of a result and of a parent never
+    /// follows by itself.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound` for an unknown result; `InvalidArgument` without
+    /// a name, for a total time that is negative or not finite, for a property without a value, and
+    /// for a child that names another parent or result; `Conflict` for an id that another step of
+    /// the result has; `LimitExceeded` for a step of more than 4 MiB or 100,000 parameters, and for
+    /// more than 100 levels; `PermissionDenied`. For the call: errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("units", "V")]
+    ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let measured = CreateStepRequest::new()
+    ///     .name("Output")
+    ///     .status(StatusType::Passed)
+    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    /// let supply = CreateStepRequest::new()
+    ///     .result_id(id.to_string())
+    ///     .name("Supply")
+    ///     .children(vec![measured]);
+    /// let made = session.create_steps(vec![supply], false)?.into_result()?;
+    /// assert_eq!(made.steps[1].path.as_deref(), Some("Supply\nOutput"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn create_steps(
+        &self,
+        steps: Vec<CreateStepRequest>,
+        update_result_total_time: bool,
+    ) -> Result<CreateStepsPartialSuccess> {
+        self.write(move |draft| steps::create(draft, steps, update_result_total_time))
+            .map(Into::into)
+    }
+
+    /// Returns one page of all steps, in order of result and creation.
+    ///
+    /// # Errors
+    /// As [`query_steps`](ResultService::query_steps).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_steps(None, Some(1), true)?.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_steps(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedSteps> {
+        let return_count = Some(return_count);
+        self.query_steps(QueryStepsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the step with these ids.
+    ///
+    /// # Errors
+    /// `NotFound` if no step that the caller may see has them.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_step(&id, "power")?.name.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_step(&self, result_id: &TestResultId, step_id: &str) -> Result<Step> {
+        steps::get(self, result_id, step_id)
+    }
+
+    /// Returns one page of the steps that match.
+    ///
+    /// Steps of one result are found by the result; others by a pass over the columns that the
+    /// filter names.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an invalid substitution or
+    /// token; `LimitExceeded` for a page of more than 100,000 steps, or of more memory than
+    /// `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryStepsRequest::new()
+    ///     .filter("name == \"Power\" && status.statusType == \"PASSED\"")
+    ///     .result_filter("programName == \"Gain\"");
+    /// assert_eq!(session.query_steps(query)?.steps.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_steps(&self, query: QueryStepsRequest) -> Result<PagedSteps> {
+        if query.response_format == Some(ResponseFormat::Csv) {
+            return Err(Error::invalid(
+                "query_steps answers with records; query_steps_csv answers with CSV",
+            )
+            .at_member("responseFormat"));
+        }
+        self.read(|view| steps::page(view, &query)).map(Into::into)
+    }
+
+    /// Returns the distinct values of a field over the steps that match, in ascending text order,
+    /// without nulls.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a field, and for an invalid filter; `LimitExceeded` for values of
+    /// more memory than `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryStepValuesRequest::new().field(StepField::Name);
+    /// assert_eq!(session.query_step_values(query)?, ["Power"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_step_values(&self, query: QueryStepValuesRequest) -> Result<Vec<String>> {
+        self.read(|view| steps::values(view, &query))
+    }
+
+    /// Updates steps, and those of their children that are listed, each by itself. Absent members
+    /// keep their values. Data, inputs and outputs are replaced as a whole; keywords and properties
+    /// are merged, or replaced with `replace_keywords` and `replace_properties`.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound` for ids that no step has; `InvalidArgument` as in
+    /// [`create_steps`](ResultService::create_steps), and for a parent that is below the step;
+    /// `LimitExceeded`, `PermissionDenied`. For the call: errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let change = UpdateStepRequest::new()
+    ///     .result_id(id.to_string())
+    ///     .step_id("power")
+    ///     .status(StatusType::Failed);
+    /// let changed = session.update_steps(vec![change], false, false, false)?.into_result()?;
+    /// assert_eq!(changed.steps[0].status, Some(StatusType::Failed.into()));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn update_steps(
+        &self,
+        steps: Vec<UpdateStepRequest>,
+        update_result_total_time: bool,
+        replace_keywords: bool,
+        replace_properties: bool,
+    ) -> Result<UpdateStepsPartialSuccess> {
+        let replace =
+            steps::Replace { keywords: replace_keywords, properties: replace_properties };
+        self.write(move |draft| steps::update(draft, steps, update_result_total_time, replace))
+            .map(Into::into)
+    }
+
+    /// Deletes a step; its children stay.
+    ///
+    /// # Errors
+    /// `NotFound` for ids that no step has; `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// session.delete_step(&id, "power", false)?;
+    /// assert!(session.get_step(&id, "power").is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_step(
+        &self,
+        result_id: &TestResultId,
+        step_id: &str,
+        update_result_total_time: bool,
+    ) -> Result<()> {
+        let (result_id, step_id) = (result_id.to_owned(), step_id.to_owned());
+        self.write(move |draft| {
+            steps::delete_one(draft, &result_id, &step_id, update_result_total_time)
+        })
+    }
+
+    /// Deletes steps; their children stay. Returns `None` if all were deleted.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let pair = StepIdResultIdPair::new("power", id.to_string());
+    /// assert_eq!(session.delete_steps(vec![pair], false)?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_steps(
+        &self,
+        steps: Vec<StepIdResultIdPair>,
+        update_result_total_time: bool,
+    ) -> Result<Option<DeleteStepsPartialSuccess>> {
+        self.write(move |draft| steps::delete(draft, steps, update_result_total_time))
+            .map(Outcome::unless_all_succeeded)
+    }
+
+    /// Returns one page of all paths.
+    ///
+    /// # Errors
+    /// As [`query_paths`](ResultService::query_paths).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_paths(None, None, true)?.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_paths(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedPaths> {
+        let return_count = Some(return_count);
+        self.query_paths(QueryPathsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the path with this id.
+    ///
+    /// # Errors
+    /// `NotFound` if no step that the caller may see has it.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let page = session.get_paths(None, None, false)?;
+    /// let id = page.paths[0].id.clone().unwrap_or_default();
+    /// assert_eq!(session.get_path(&id)?.path.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_path(&self, id: &str) -> Result<StepPath> {
+        self.read(|view| steps::paths::get(view, id))
+    }
+
+    /// Returns one page of the paths that match: one for each program, part number and path that
+    /// occurs among steps, with the inputs, outputs and measurements that they have.
+    ///
+    /// Paths are computed from the steps that are there. A filter on program or part number reads
+    /// only the steps of these.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an invalid substitution or
+    /// token; `LimitExceeded` for a page of more than 100,000 paths, and for paths of more memory
+    /// than `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryPathsRequest::new().filter("programName == \"Gain\"");
+    /// assert_eq!(session.query_paths(query)?.paths[0].path.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_paths(&self, query: QueryPathsRequest) -> Result<PagedPaths> {
+        self.read(|view| steps::paths::page(view, &query)).map(Into::into)
+    }
+}
+}
+
+impl ServiceRecord for TestResult {
+    const UMBRELLA: Umbrella = Umbrella::TEST_MONITOR;
+    const ABSENT: (&'static str, Option<i64>) = ("TestMonitor.InvalidId", Some(-253_700));
+
+    fn in_answer(self, _env: &Env) -> Self {
+        self.answered()
+    }
+}
+
+impl QueryRequest for QueryResultsRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        let take = queries::take_or(DEFAULT_TAKE, self.take);
+        if take > limits::RESULTS_TAKE {
+            return Err(Error::limit(format!(
+                "take is {take}; RESULTS_TAKE allows {}",
+                limits::RESULTS_TAKE
+            ))
+            .at_member("take"));
+        }
+        let entry = match (self.order_by, self.order_by_key.as_deref()) {
+            (Some(ResultOrderBy::Properties), None) => {
+                return Err(Error::invalid("the order PROPERTIES needs the key of a property")
+                    .at_member("orderByKey"));
+            }
+            (Some(ResultOrderBy::Properties), Some(key)) => Some(EntryOrder {
+                key,
+                as_number: self.order_by_comparison_type == Some(OrderByComparisonType::Numeric),
+            }),
+            _ => None,
+        };
+        let substitutions = self.product_substitutions.as_deref().unwrap_or_default();
+        check_substitutions(substitutions)
+            .map_err(|error| error.at_member("productSubstitutions"))?;
+        let product_filter = self.product_filter.as_deref();
+        let products =
+            product_filter.filter(|filter| !filter.trim().is_empty()).map(|filter| ProductFilter {
+                path: ResultOrderBy::PartNumber.path(),
+                filter: Some(filter),
+                substitutions,
+            });
+        Ok(Query {
+            ties_follow_direction: true,
+            take,
+            entry,
+            products,
+            ..queries::in_first_order(self)?
+        })
+    }
+}
+
+fn create(draft: &mut Draft<'_>, request: CreateResultRequest) -> Result<TestResult> {
+    let mut result = TestResult::create(request, draft.now(), draft.context().default_workspace())?;
+    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
+    draft.require(None, &result, What::Created)?;
+    result.id = Some(draft.new_key::<TestResult>()?.into());
+    draft.put_new(&result, What::Created)?;
+    create_product(draft, &result)?;
+    Ok(result.answered())
+}
+
+fn update(
+    draft: &mut Draft<'_>,
+    id: &str,
+    request: UpdateResultRequest,
+    replace: bool,
+    determine_status_from_steps: bool,
+) -> Result<TestResult> {
+    let old = found(id, draft.get::<TestResult>(id)?)?;
+    let has_part_number = request.part_number.is_some();
+    let mut result = old.clone();
+    result.update(request, replace, draft.now())?;
+    if determine_status_from_steps {
+        result.status = steps::status_of(draft, &result)?.or(result.status);
+    }
+    draft.put_changed(old, &result, What::Updated)?;
+    if has_part_number {
+        create_product(draft, &result)?;
+    }
+    Ok(result.answered())
+}
+
+/// Creates the product of a drafted result if no product has its part number. A product that the
+/// caller may not create, or for which there is no room, is left out.
+fn create_product(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
+    let part_number = result.part_number.as_deref().unwrap_or_default();
+    if part_number.trim().is_empty() || !draft.context().settings().results_create_products {
+        return Ok(());
+    }
+    let mut entry = Vec::new();
+    key::push_str(&mut entry, part_number);
+    if draft.find::<Product>(Product::BY_PART_NUMBER, &entry)?.is_some() {
+        return Ok(());
+    }
+    let product = CreateProductRequest::new(part_number).workspace(result.workspace());
+    match products::create(draft, product) {
+        Err(error) if !batch::is_item_error(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Drafts the deletion of a result, if there is one.
+pub(super) fn delete(draft: &mut Draft<'_>, id: &str, delete_steps: bool) -> Result<()> {
+    match draft.delete::<TestResult>(id)? {
+        Some(result) if delete_steps => steps::delete_of(draft, &result),
+        Some(result) => steps::keep_of(draft, &result),
+        None => Ok(()),
+    }
+}
+
+/// The distinct values of a field; those that do not start with `prefix` may be among them.
+fn values_of(
+    view: &View<'_>,
+    request: &QueryResultValuesRequest,
+    field: ResultField,
+    prefix: &str,
+) -> Result<BTreeSet<String>> {
+    let is_unfiltered = request.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
+    let text_of_all = |index| values::distinct(view, TestResult::KIND, index, Some(prefix), &mut 0);
+    let time_of_all = |index| values::distinct(view, TestResult::KIND, index, None, &mut 0);
+    match field {
+        ResultField::Product => {
+            let part_numbers = values_of(view, request, ResultField::PartNumber, "")?;
+            let names = view.product_names()?;
+            Ok(part_numbers.iter().filter_map(|number| names.get(number).cloned()).collect())
+        }
+        _ if !is_unfiltered => filtered_values(view, request, field),
+        // Every result has an update time, so its index names them all.
+        ResultField::Id => values::ids(view, TestResult::KIND, TestResult::BY_UPDATED_AT),
+        ResultField::ProgramName => text_of_all(TestResult::BY_PROGRAM_NAME),
+        ResultField::PartNumber => text_of_all(TestResult::BY_PART_NUMBER_STARTED_AT),
+        ResultField::Operator => text_of_all(TestResult::BY_OPERATOR),
+        ResultField::SystemId => text_of_all(TestResult::BY_SYSTEM_ID),
+        ResultField::StartedAt => time_of_all(TestResult::BY_STARTED_AT),
+        ResultField::UpdatedAt => time_of_all(TestResult::BY_UPDATED_AT),
+        ResultField::HostName | ResultField::SerialNumber | ResultField::TotalTimeInSeconds => {
+            filtered_values(view, request, field)
+        }
+    }
+}
+
+fn filtered_values(
+    view: &View<'_>,
+    request: &QueryResultValuesRequest,
+    field: ResultField,
+) -> Result<BTreeSet<String>> {
+    let query = Query {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
+        ..Query::default()
+    };
+    let mut values = BTreeSet::new();
+    view.for_each_match::<TestResult>(&query, |result| {
+        values.extend(text_of(&result, field.path()));
+    })?;
+    Ok(values)
+}

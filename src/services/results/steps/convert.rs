@@ -1,0 +1,347 @@
+//! Steps on the wire, and steps as they are stored.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use super::set::NewStep;
+use crate::columnar::{parse_f64, write_f64};
+use crate::error::{Error, Place, Result};
+use crate::model::resource::declare::{check_property_keys, union, without_repeats};
+use crate::model::results::{
+    CreateStepRequest, NamedValue, Status, StatusType, Step, StepData, UpdateStepRequest,
+};
+use crate::model::steps::stored::{StoredData, StoredParameter, StoredStep, millis};
+use crate::value::limits::{RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
+use crate::value::{IdForm, Number, RecordKey, stored, time};
+
+/// Texts of this length together may make a step too large, so that it is measured.
+const MEASURED_BYTES: usize = RECORD_BYTES / 8;
+
+/// A step to create, from the request of a caller.
+///
+/// # Errors
+/// `InvalidArgument` and `LimitExceeded` at the member that breaks a rule.
+pub(super) fn new_step(
+    request: CreateStepRequest,
+    result_id: &str,
+    now: DateTime<Utc>,
+) -> Result<NewStep> {
+    let name = request.name.ok_or_else(|| {
+        Error::invalid("a step needs a name, which may be empty").at_member("name")
+    })?;
+    let step_id = request.step_id.filter(|id| !id.is_empty());
+    check_id(step_id.as_deref())?;
+    let mut step = StoredStep {
+        step_id,
+        parent_id: request.parent_id.filter(|id| !id.is_empty()),
+        name,
+        started_at_ms: millis(request.started_at.unwrap_or(now)),
+        updated_at_ms: millis(now),
+        total_time: total_time(request.total_time_in_seconds)?.unwrap_or_default(),
+        step_type: request.step_type,
+        data: request.data.map(stored_data).transpose()?,
+        data_model: request.data_model,
+        inputs: json(request.inputs.as_deref())?,
+        outputs: json(request.outputs.as_deref())?,
+        keywords: without_repeats(request.keywords.unwrap_or_default()),
+        properties: with_values(request.properties.unwrap_or_default())?,
+        ..StoredStep::default()
+    };
+    set_status(&mut step, request.status);
+    check_size(&step)?;
+    let child = |(at, child): (usize, CreateStepRequest)| {
+        let place = |error: Error| within(error, &format!("children[{at}]"));
+        if child.result_id.as_deref().is_some_and(|other| other != result_id) {
+            let error = Error::invalid("a child belongs to the result of its parent");
+            return Err(place(error.at_member("resultId")));
+        }
+        new_step(child, result_id, now).map_err(place)
+    };
+    let children = request.children.unwrap_or_default().into_iter().enumerate();
+    Ok(NewStep { step, children: children.map(child).collect::<Result<_>>()? })
+}
+
+/// Moves the place of an error below a member of the request.
+pub(super) fn within(error: Error, member: &str) -> Error {
+    let place = match error.place() {
+        Some(Place::Member(inner)) => format!("{member}.{inner}"),
+        _ => member.to_owned(),
+    };
+    error.at_member(place)
+}
+
+/// How an update treats lists and maps.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::services::results) struct Replace {
+    pub(in crate::services::results) keywords: bool,
+    pub(in crate::services::results) properties: bool,
+}
+
+/// A checked change of one step, without its children.
+#[derive(Debug)]
+pub(super) struct StepChange {
+    request: UpdateStepRequest,
+    total_time: Option<f64>,
+    data: Option<StoredData>,
+    inputs: Option<Option<String>>,
+    outputs: Option<Option<String>>,
+    properties: Option<BTreeMap<String, String>>,
+}
+
+impl StepChange {
+    /// Checks a request.
+    ///
+    /// # Errors
+    /// `InvalidArgument` and `LimitExceeded` at the member that breaks a rule.
+    pub(super) fn new(mut request: UpdateStepRequest) -> Result<Self> {
+        let total_time = total_time(request.total_time_in_seconds)?;
+        let given = |values: Option<Vec<NamedValue>>| match values {
+            Some(values) => json(Some(&values)).map(Some),
+            None => Ok(None),
+        };
+        Ok(Self {
+            total_time,
+            data: request.data.take().map(stored_data).transpose()?,
+            inputs: given(request.inputs.take())?,
+            outputs: given(request.outputs.take())?,
+            properties: request.properties.take().map(with_values).transpose()?,
+            request,
+        })
+    }
+
+    /// The new parent, if there is one.
+    pub(super) fn parent_id(&self) -> Option<String> {
+        self.request.parent_id.clone().filter(|id| !id.is_empty())
+    }
+
+    /// Changes a step. Absent members keep their values.
+    pub(super) fn apply(self, step: &mut StoredStep, replace: Replace, now: DateTime<Utc>) {
+        let Self { request, total_time, data, inputs, outputs, properties } = self;
+        set(&mut step.name, request.name);
+        set(&mut step.step_type, request.step_type.map(Some));
+        set(&mut step.data_model, request.data_model.map(Some));
+        set(&mut step.started_at_ms, request.started_at.map(millis));
+        set(&mut step.total_time, total_time);
+        set(&mut step.data, data.map(Some));
+        set(&mut step.inputs, inputs);
+        set(&mut step.outputs, outputs);
+        if request.status.is_some() {
+            set_status(step, request.status);
+        }
+        if let Some(keywords) = request.keywords {
+            step.keywords = if replace.keywords {
+                without_repeats(keywords)
+            } else {
+                union(Some(std::mem::take(&mut step.keywords)), keywords)
+            };
+        }
+        if let Some(properties) = properties {
+            if replace.properties {
+                step.properties.clear();
+            }
+            step.properties.extend(properties);
+        }
+        step.updated_at_ms = step.updated_at_ms.max(millis(now));
+    }
+}
+
+fn set<T>(member: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *member = value;
+    }
+}
+
+fn set_status(step: &mut StoredStep, status: Option<Status>) {
+    step.status_type = status.as_ref().map(|status| status.status_type.as_str().to_owned());
+    step.status_name = status.and_then(|status| status.status_name);
+}
+
+fn check_id(id: Option<&str>) -> Result<()> {
+    match id {
+        Some(id) if id.len() > STEP_ID_BYTES => Err(Error::limit(format!(
+            "the id of the step has {} bytes, more than the {STEP_ID_BYTES} that it may have",
+            id.len()
+        ))
+        .at_member("stepId")),
+        _ => Ok(()),
+    }
+}
+
+fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
+    let seconds = seconds.map(Number::as_f64);
+    if seconds.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
+        return Err(Error::invalid("a total time is a finite number that is not negative")
+            .at_member("totalTimeInSeconds"));
+    }
+    Ok(seconds)
+}
+
+/// Fails for a step that is larger than a record may be.
+pub(super) fn check_size(step: &StoredStep) -> Result<()> {
+    let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let parameters: usize = step
+        .parameters()
+        .iter()
+        .map(|parameter| {
+            let extra: usize =
+                parameter.extra.iter().map(|(key, text)| key.len() + text.len()).sum();
+            extra + 64 + of(&parameter.name) + of(&parameter.text) + of(&parameter.units)
+        })
+        .sum();
+    let texts = step.name.len()
+        + of(&step.inputs)
+        + of(&step.outputs)
+        + step.data.as_ref().map_or(0, |data| of(&data.text))
+        + step.keywords.iter().map(String::len).sum::<usize>()
+        + step.properties.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+    if parameters + texts < MEASURED_BYTES {
+        return Ok(());
+    }
+    let bytes = stored::to_bytes(step)?.len();
+    if bytes > RECORD_BYTES {
+        return Err(Error::limit(format!(
+            "the step takes {bytes} bytes, more than the {RECORD_BYTES} that it may take; store \
+             its data as a table or a file"
+        )));
+    }
+    Ok(())
+}
+
+fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>> {
+    check_property_keys(Some(&properties))?;
+    let value = |(key, value): (String, Option<String>)| match value {
+        Some(value) => Ok((key, value)),
+        None => Err(Error::invalid(format!("the property {key:?} has no value"))
+            .at_member(format!("properties.{key}"))),
+    };
+    properties.into_iter().map(value).collect()
+}
+
+/// The JSON text of named values; none for an empty list.
+fn json(values: Option<&[NamedValue]>) -> Result<Option<String>> {
+    let Some(values) = values.filter(|values| !values.is_empty()) else { return Ok(None) };
+    serde_json::to_string(values)
+        .map(Some)
+        .map_err(|error| Error::invalid("a value of the step is no JSON").with_source(error))
+}
+
+pub(super) fn named_values(text: Option<&String>) -> Result<Vec<NamedValue>> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        Error::corrupt(
+            "the inputs or outputs of a step are damaged; restore the store from a backup",
+        )
+        .with_source(error)
+    })
+}
+
+fn stored_data(data: StepData) -> Result<StoredData> {
+    let count = data.parameters.as_ref().map_or(0, Vec::len);
+    if count > STEP_PARAMETERS {
+        return Err(Error::limit(format!(
+            "the step has {count} parameters, more than the {STEP_PARAMETERS} that it may have; \
+             store its data as a table"
+        ))
+        .at_member("data.parameters"));
+    }
+    let parameters =
+        data.parameters.map(|entries| entries.into_iter().map(stored_parameter).collect());
+    Ok(StoredData { text: data.text, parameters })
+}
+
+fn stored_parameter(mut entry: BTreeMap<String, String>) -> StoredParameter {
+    let mut take = |key: &str| entry.remove(key);
+    let mut parameter = StoredParameter {
+        name: take("name"),
+        units: take("units"),
+        low_limit: take("lowLimit"),
+        high_limit: take("highLimit"),
+        nominal_value: take("nominalValue"),
+        comparison: take("comparisonType"),
+        status: take("status"),
+        spec_id: take("specId"),
+        text: take("measurement"),
+        ..StoredParameter::default()
+    };
+    parameter.value = parameter.text.as_deref().and_then(number);
+    if parameter.value.is_some_and(|value| Some(number_text(value)) == parameter.text) {
+        parameter.text = None;
+    }
+    parameter.extra = entry;
+    parameter
+}
+
+/// The number that a text of a parameter is.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    parse_f64(text.trim_matches([' ', '\t', '\n', '\r']))
+}
+
+fn number_text(value: f64) -> String {
+    let mut text = String::new();
+    write_f64(value, &mut text);
+    text
+}
+
+/// The entry that a parameter was sent as.
+pub(super) fn entry(parameter: StoredParameter) -> BTreeMap<String, String> {
+    let mut entry = parameter.extra;
+    let measurement = parameter.text.or_else(|| parameter.value.map(number_text));
+    for (key, text) in [
+        ("name", parameter.name),
+        ("measurement", measurement),
+        ("units", parameter.units),
+        ("lowLimit", parameter.low_limit),
+        ("highLimit", parameter.high_limit),
+        ("nominalValue", parameter.nominal_value),
+        ("comparisonType", parameter.comparison),
+        ("status", parameter.status),
+        ("specId", parameter.spec_id),
+    ] {
+        entry.extend(text.map(|text| (key.to_owned(), text)));
+    }
+    entry
+}
+
+/// The status of a step.
+pub(super) fn status(step: &StoredStep) -> Option<Status> {
+    let status_type: StatusType = step.status_type.as_deref()?.parse().ok()?;
+    Some(Status { status_name: step.status_name.clone(), ..Status::new(status_type) })
+}
+
+/// A step as the service answers with it.
+///
+/// # Errors
+/// `Corrupt`.
+pub(super) fn answered(result: RecordKey, workspace: &str, step: StoredStep) -> Result<Step> {
+    let id = step.id(result);
+    let status = status(&step);
+    let (inputs, outputs) =
+        (named_values(step.inputs.as_ref())?, named_values(step.outputs.as_ref())?);
+    let mut path_ids = step.ancestor_ids;
+    path_ids.push(id.clone());
+    Ok(Step {
+        step_id: Some(id),
+        result_id: Some(result.to_id(IdForm::Guid)),
+        parent_id: step.parent_id,
+        name: Some(step.name),
+        step_type: step.step_type,
+        status,
+        started_at: Some(time::from_millis(step.started_at_ms)),
+        total_time_in_seconds: Some(step.total_time),
+        data: step.data.map(|data| StepData {
+            text: data.text,
+            parameters: data.parameters.map(|all| all.into_iter().map(entry).collect()),
+        }),
+        data_model: step.data_model,
+        inputs: Some(inputs),
+        outputs: Some(outputs),
+        keywords: Some(step.keywords),
+        properties: Some(step.properties),
+        path: Some(step.path),
+        path_ids: Some(path_ids),
+        has_children: Some(step.has_children),
+        workspace: Some(workspace.to_owned()),
+        updated_at: Some(time::from_millis(step.updated_at_ms)),
+    })
+}

@@ -1,0 +1,203 @@
+//! The steps of results: created, changed, deleted and read by their ids.
+//!
+//! `set` has the steps of one result in memory, `edits` those of the results that one call changes,
+//! `convert` knows both forms of a step.
+
+mod convert;
+mod edits;
+mod filter;
+pub(super) mod paths;
+mod query;
+mod scan;
+mod set;
+#[cfg(test)]
+mod set_tests;
+
+use crate::error::Result;
+use crate::model::answer::Outcome;
+use crate::model::resource::Resource;
+use crate::model::results::{CreateStepRequest, Step, StepIdResultIdPair, UpdateStepRequest};
+use crate::model::steps::remains::RemainingSteps;
+use crate::model::steps::rows::steps_of;
+use crate::model::steps::stored::{StepChunk, StoredStep};
+use crate::model::tables::store_table::STEPS;
+use crate::model::{Status, TestResult};
+use crate::services::batch;
+use crate::services::service_record::ServiceRecord;
+use crate::session::tables::{chunks, drop_rows, sealed_rows};
+use crate::session::{Access, Draft, View, What};
+use crate::value::RecordKey;
+
+pub(super) use convert::Replace;
+use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
+pub(super) use query::{page, values};
+use set::StepSet;
+
+/// The kind of steps in errors.
+const STEP: &str = "TestStep";
+
+/// Creates steps with their children.
+pub(super) fn create(
+    draft: &mut Draft<'_>,
+    steps: Vec<CreateStepRequest>,
+    update_total_time: bool,
+) -> Result<Outcome<Step, CreateStepRequest>> {
+    let mut edits = StepEdits::default();
+    let outcome = batch::run(draft, TestResult::UMBRELLA, steps, |draft, position, request| {
+        let name = request.step_id.clone().or_else(|| request.name.clone());
+        edits.create(draft, request).map_err(batch::about_unnamed(STEP, name, position))
+    })?;
+    settle(draft, edits, outcome, update_total_time)
+}
+
+/// Changes steps, each by itself.
+pub(super) fn update(
+    draft: &mut Draft<'_>,
+    steps: Vec<UpdateStepRequest>,
+    update_total_time: bool,
+    replace: Replace,
+) -> Result<Outcome<Step, UpdateStepRequest>> {
+    let mut edits = StepEdits::default();
+    let mut flat = Vec::new();
+    for step in steps {
+        flatten(step, None, 1, &mut flat);
+    }
+    let outcome = batch::run(draft, TestResult::UMBRELLA, flat, |draft, position, request| {
+        let name = request.step_id.clone();
+        let place = edits.update(draft, request, replace);
+        place.map(|place| vec![place]).map_err(batch::about_unnamed(STEP, name, position))
+    })?;
+    settle(draft, edits, outcome, update_total_time)
+}
+
+/// The changes of a step and of its children, a parent before its children.
+fn flatten(
+    mut step: UpdateStepRequest,
+    result_id: Option<&String>,
+    level: usize,
+    flat: &mut Vec<UpdateStepRequest>,
+) {
+    step.result_id = step.result_id.or_else(|| result_id.cloned());
+    let result_id = step.result_id.clone();
+    // Deeper ones are left to the request, which fails there.
+    let children = if level < set::LEVELS { step.children.take() } else { None };
+    flat.push(step);
+    for child in children.into_iter().flatten() {
+        flatten(child, result_id.as_ref(), level + 1, flat);
+    }
+}
+
+/// Answers a batch and drafts what it changed.
+fn settle<R>(
+    draft: &mut Draft<'_>,
+    edits: StepEdits,
+    outcome: Outcome<Vec<StepPlace>, R>,
+    update_total_time: bool,
+) -> Result<Outcome<Step, R>> {
+    let Outcome { succeeded, failed, error } = outcome;
+    let places: Vec<StepPlace> = succeeded.into_iter().flatten().collect();
+    let succeeded = edits.answers(&places)?;
+    edits.save(draft, update_total_time)?;
+    Ok(Outcome { succeeded, failed, error })
+}
+
+/// Deletes steps; their children stay.
+pub(super) fn delete(
+    draft: &mut Draft<'_>,
+    steps: Vec<StepIdResultIdPair>,
+    update_total_time: bool,
+) -> Result<Outcome<StepIdResultIdPair, StepIdResultIdPair>> {
+    let mut edits = StepEdits::default();
+    let mut seen = std::collections::HashSet::new();
+    let mut distinct = steps;
+    distinct.retain(|pair| seen.insert((pair.result_id.clone(), pair.step_id.clone())));
+    let outcome = batch::run(draft, TestResult::UMBRELLA, distinct, |draft, position, pair| {
+        let name = Some(pair.step_id.clone());
+        let deleted = edits.delete(draft, &pair.result_id, &pair.step_id);
+        deleted.map(|()| pair).map_err(batch::about_unnamed(STEP, name, position))
+    })?;
+    edits.save(draft, update_total_time)?;
+    Ok(outcome)
+}
+
+/// Deletes one step.
+///
+/// # Errors
+/// `NotFound` for a pair of ids of no step that the caller may see.
+pub(super) fn delete_one(
+    draft: &mut Draft<'_>,
+    result_id: &str,
+    step_id: &str,
+    update_total_time: bool,
+) -> Result<()> {
+    let mut edits = StepEdits::default();
+    edits.delete(draft, result_id, step_id)?;
+    edits.save(draft, update_total_time)
+}
+
+/// The workspace of a result, or of what is left of one, if the caller may see it.
+pub(super) fn workspace_of(view: &View<'_>, key: RecordKey) -> Result<Option<String>> {
+    if let Some(result) = view.by_key::<TestResult>(key)? {
+        return Ok(Some(result.workspace().to_owned()));
+    }
+    Ok(view.by_key::<RemainingSteps>(key)?.map(|remains| remains.workspace().to_owned()))
+}
+
+/// The step with these ids.
+///
+/// # Errors
+/// `NotFound` if there is none that the caller may see.
+pub(super) fn get(access: &impl Access, result_id: &str, step_id: &str) -> Result<Step> {
+    access.read(|view| {
+        let unknown = || unknown_step(result_id, step_id);
+        let key = key_of(result_id).ok_or_else(unknown)?;
+        let workspace = workspace_of(view, key)?.ok_or_else(unknown)?;
+        let step = find(view, key, step_id)?.ok_or_else(unknown)?;
+        convert::answered(key, &workspace, step)
+    })
+}
+
+fn find(view: &View<'_>, key: RecordKey, step_id: &str) -> Result<Option<StoredStep>> {
+    for chunk in chunks(view, &STEPS, key)? {
+        let steps = chunk.value::<StepChunk>()?.steps;
+        if let Some(step) = steps.into_iter().find(|step| step.has_id(key, step_id)) {
+            return Ok(Some(step));
+        }
+    }
+    for rows in sealed_rows(view, &STEPS, key)? {
+        let found = steps_of(&rows.batch)?
+            .into_iter()
+            .find(|(result, step)| *result == key && step.has_id(key, step_id));
+        if let Some((_, step)) = found {
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
+}
+
+/// The status of the most severe of the steps of a result; `None` if none of them has a status.
+pub(super) fn status_of(draft: &Draft<'_>, result: &TestResult) -> Result<Option<Status>> {
+    let Some(key) = result.key().filter(|_| result.steps_created > 0) else { return Ok(None) };
+    Ok(most_severe(&StepSet::load(draft.view(), key, result.steps_created)?))
+}
+
+/// Drafts the deletion of the steps of a deleted result.
+pub(super) fn delete_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
+    match result.key().filter(|_| result.steps_created > 0) {
+        Some(key) => drop_rows(draft, &STEPS, key),
+        None => Ok(()),
+    }
+}
+
+/// Drafts that the steps of a deleted result stay, with its last workspace.
+pub(super) fn keep_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
+    if result.steps_created == 0 {
+        return Ok(());
+    }
+    let remains = RemainingSteps {
+        id: result.id.as_ref().map(|id| id.as_str().into()),
+        workspace: Some(result.workspace().to_owned()),
+        steps_created: result.steps_created,
+    };
+    draft.put_by_store(&remains, What::Created, None)
+}

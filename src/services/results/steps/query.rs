@@ -1,0 +1,491 @@
+//! Pages, counts and values of steps.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::convert;
+use super::filter::{StepFilter, StepFilterField, StepRow, restricted};
+use super::scan::{Position, Selection, each_step};
+use super::workspace_of;
+use crate::columnar::{Predicates, count_rows};
+use crate::error::{Error, Result};
+use crate::filter::{Comparison, Constant, Shape};
+use crate::model::TestResult;
+use crate::model::answer::Page;
+use crate::model::resource::Resource;
+use crate::model::results::{
+    QueryStepValuesRequest, QueryStepsRequest, Step, StepField, StepOrderBy, StepProjection,
+};
+use crate::model::steps::remains::RemainingSteps;
+use crate::model::steps::rows::StepColumn;
+use crate::model::steps::stored::{StepChunk, StoredStep};
+use crate::model::tables::store_table::STEPS;
+use crate::services::lists;
+use crate::services::queries::take_or;
+use crate::session::tables::{all_chunks, sealed};
+use crate::session::token::{self, Fingerprint};
+use crate::session::{Query, View, Visibility};
+use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
+use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
+
+const DEFAULT_TAKE: usize = 1000;
+/// Bytes that a step counts in addition to its texts.
+const STEP_BYTES: usize = 512;
+
+/// What is asked of the steps, checked.
+struct Question {
+    filter: StepFilter,
+    selection: Selection,
+    order: Option<StepFilterField>,
+    is_descending: bool,
+}
+
+/// The workspaces of results, looked up once for each result in a row.
+struct Workspaces<'v, 's> {
+    view: &'v View<'s>,
+    last: Option<(RecordKey, Option<String>)>,
+}
+
+impl<'v, 's> Workspaces<'v, 's> {
+    fn new(view: &'v View<'s>) -> Self {
+        Self { view, last: None }
+    }
+
+    /// The workspace of a result; `None` if the caller may not see it.
+    fn of(&mut self, result: RecordKey) -> Result<Option<&str>> {
+        if self.last.as_ref().is_none_or(|(known, _)| *known != result) {
+            self.last = Some((result, workspace_of(self.view, result)?));
+        }
+        Ok(self.last.as_ref().and_then(|(_, workspace)| workspace.as_deref()))
+    }
+}
+
+fn order_field(order: StepOrderBy) -> StepFilterField {
+    match order {
+        StepOrderBy::Name => StepFilterField::Name,
+        StepOrderBy::StepType => StepFilterField::StepType,
+        StepOrderBy::StepId => StepFilterField::StepId,
+        StepOrderBy::ParentId => StepFilterField::ParentId,
+        StepOrderBy::ResultId => StepFilterField::ResultId,
+        StepOrderBy::Path => StepFilterField::Path,
+        StepOrderBy::TotalTimeInSeconds => StepFilterField::TotalTime,
+        StepOrderBy::StartedAt => StepFilterField::StartedAt,
+        StepOrderBy::UpdatedAt => StepFilterField::UpdatedAt,
+        StepOrderBy::DataModel => StepFilterField::DataModel,
+    }
+}
+
+/// The results whose steps the caller may see.
+pub(super) fn visible(view: &View<'_>) -> Result<Selection> {
+    let visibility = view.visibility(TestResult::KIND);
+    if matches!(visibility, Visibility::All) {
+        return Ok(Selection::All);
+    }
+    let mut results = BTreeSet::new();
+    for (kind, index) in [
+        (TestResult::KIND, TestResult::BY_WORKSPACE),
+        (RemainingSteps::KIND, RemainingSteps::BY_WORKSPACE),
+    ] {
+        view.index_scan(kind, index, &[], |_, key, workspace| {
+            if std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)) {
+                results.insert(key);
+            }
+            Ok(true)
+        })?;
+        check_results(view, results.len(), "the policy lets the caller see")?;
+    }
+    Ok(Selection::Of(results))
+}
+
+fn check_results(view: &View<'_>, count: usize, why: &str) -> Result<()> {
+    let most = view.context().settings().query_memory_bytes;
+    if count.saturating_mul(2 * size_of::<RecordKey>()) > most {
+        return Err(Error::limit(format!(
+            "{why} {count} results, whose ids take more than the {most} bytes that \
+             `query_memory_bytes` allows one query; narrow the filter"
+        )));
+    }
+    Ok(())
+}
+
+/// The results that match a filter over results.
+fn matching_results(
+    view: &View<'_>,
+    filter: &str,
+    substitutions: &[serde_json::Value],
+) -> Result<BTreeSet<RecordKey>> {
+    let query = Query { filter: Some(filter), substitutions, ..Query::default() };
+    let mut results = BTreeSet::new();
+    view.for_each_match::<TestResult>(&query, |result| results.extend(result.key()))
+        .map_err(|error| error.at_member("resultFilter"))?;
+    check_results(view, results.len(), "the result filter matches")?;
+    Ok(results)
+}
+
+impl Question {
+    fn new(
+        view: &View<'_>,
+        filter: Option<&str>,
+        substitutions: Option<&[serde_json::Value]>,
+    ) -> Result<Self> {
+        let filter = StepFilter::new(view, filter, substitutions.unwrap_or_default())?;
+        let mut selection = visible(view)?;
+        if let Some(results) = filter.results() {
+            selection = restricted(selection, results);
+        }
+        Ok(Self { filter, selection, order: None, is_descending: false })
+    }
+
+    fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
+        let substitutions = request.substitutions.as_deref();
+        let mut question = Self::new(view, request.filter.as_deref(), substitutions)?;
+        let result_filter = request.result_filter.as_deref();
+        if let Some(filter) = result_filter.filter(|filter| !filter.trim().is_empty()) {
+            let substitutions = request.result_substitutions.as_deref().unwrap_or_default();
+            let results = matching_results(view, filter, substitutions)?;
+            question.selection = restricted(question.selection, results);
+        }
+        question.order = request.order_by.map(order_field);
+        question.is_descending = request.descending == Some(true);
+        Ok(question)
+    }
+
+    /// Whether the order is that of result and creation.
+    fn is_in_first_order(&self) -> bool {
+        self.order.is_none() && !self.is_descending
+    }
+
+    /// Calls `f` with the matches after `after`, in order of result and creation.
+    fn each(
+        &self,
+        view: &View<'_>,
+        after: Option<Position>,
+        f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
+    ) -> Result<()> {
+        let mut workspaces = Workspaces::new(view);
+        let (shapes, _) = self.filter.shapes();
+        each_step(view, &self.selection, shapes, after, &mut |result, step| {
+            let workspace = if self.filter.reads_workspace() {
+                workspaces.of(result)?.unwrap_or_default()
+            } else {
+                ""
+            };
+            match self.filter.matches(view, result, workspace, &step)? {
+                true => f(result, step),
+                false => Ok(true),
+            }
+        })
+    }
+
+    /// The number of matches.
+    fn count(&self, view: &View<'_>) -> Result<u64> {
+        let (mut shapes, is_exact) = self.filter.shapes();
+        let mut count = 0;
+        if !is_exact || !matches!(self.selection, Selection::All) {
+            self.each(view, None, &mut |_, _| {
+                count += 1;
+                Ok(true)
+            })?;
+            return Ok(count);
+        }
+        // The columns alone tell which sealed steps match.
+        if let Some(table) = sealed(view, &STEPS)? {
+            let position = StepColumn::Position as usize;
+            shapes.push(Shape::Compare(position, Comparison::Eq, Constant::Int(0)));
+            let predicates =
+                Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
+            count = count_rows(&table, &predicates, &view.context().control(&Control::default()))?;
+        }
+        for chunk in all_chunks(view, &STEPS, None)? {
+            view.context().check_deadline()?;
+            let (result, chunk) = chunk?;
+            for step in &chunk.value::<StepChunk>()?.steps {
+                count += u64::from(self.filter.matches(view, result, "", step)?);
+            }
+        }
+        Ok(count)
+    }
+
+    /// The sort key of a step: its value, and its place in the order of result and creation.
+    fn sort_key(&self, result: RecordKey, step: &StoredStep) -> Vec<u8> {
+        let mut sort = Vec::new();
+        if let Some(field) = self.order {
+            key::push_val(&mut sort, &StepRow::new(result, step).value(field));
+        }
+        sort.extend_from_slice(result.as_bytes());
+        sort.extend_from_slice(&step.seq.to_be_bytes());
+        if self.is_descending {
+            sort.iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        sort
+    }
+}
+
+/// The parts of a query that its tokens are bound to.
+fn fingerprint(request: &QueryStepsRequest) -> Fingerprint {
+    let mut fingerprint = Fingerprint::new("steps");
+    for (filter, substitutions) in [
+        (&request.filter, &request.substitutions),
+        (&request.result_filter, &request.result_substitutions),
+    ] {
+        let substitutions = substitutions.as_deref().unwrap_or_default();
+        fingerprint = fingerprint
+            .with(filter.as_deref().unwrap_or_default().trim().as_bytes())
+            .with(&(substitutions.len() as u64).to_le_bytes());
+        for value in substitutions {
+            fingerprint = fingerprint.with(value.to_string().as_bytes());
+        }
+    }
+    let order = request.order_by.map_or("", StepOrderBy::as_str);
+    fingerprint.with(order.as_bytes()).with(&[u8::from(request.descending == Some(true))])
+}
+
+/// A position in a token: the place of the last step, and the sort key of it or, if that is too
+/// long for a token, its hash.
+fn position_bytes((result, seq): Position, sort: &[u8]) -> Vec<u8> {
+    let mut bytes = result.as_bytes().to_vec();
+    bytes.extend_from_slice(&seq.to_be_bytes());
+    if bytes.len() + sort.len() < TOKEN_POSITION_BYTES {
+        bytes.push(0);
+        bytes.extend_from_slice(sort);
+    } else {
+        bytes.push(1);
+        bytes.extend_from_slice(&xxh3_128(sort).to_be_bytes());
+    }
+    bytes
+}
+
+/// The place and the sort key after which a page begins.
+fn read_position(
+    view: &View<'_>,
+    question: &Question,
+    bytes: &[u8],
+) -> Result<(Position, Vec<u8>)> {
+    let malformed =
+        || Error::invalid("the continuation token is malformed").at_member("continuationToken");
+    let (result, rest) = bytes.split_at_checked(16).ok_or_else(malformed)?;
+    let result = RecordKey::from_bytes(IdForm::Guid, result).ok_or_else(malformed)?;
+    let (seq, rest) = rest.split_first_chunk::<8>().ok_or_else(malformed)?;
+    let seq = u64::from_be_bytes(*seq);
+    let (form, rest) = rest.split_first().ok_or_else(malformed)?;
+    if *form == 0 {
+        return Ok(((result, seq), rest.to_vec()));
+    }
+    let mut sort = None;
+    let selection = Selection::Of(BTreeSet::from([result]));
+    each_step(view, &selection, Vec::new(), None, &mut |_, step| {
+        if step.seq == seq {
+            sort = Some(question.sort_key(result, &step));
+        }
+        Ok(sort.is_none())
+    })?;
+    match sort.filter(|sort| xxh3_128(sort).to_be_bytes() == *rest) {
+        Some(sort) => Ok(((result, seq), sort)),
+        None => Err(Error::invalid(
+            "the last step of the previous page has changed since, and its sort value is too long \
+             for a continuation token; start the query again without one",
+        )
+        .at_member("continuationToken")),
+    }
+}
+
+/// Memory that a kept step takes, about.
+fn bytes_of(step: &StoredStep) -> usize {
+    STEP_BYTES + step.parameters().len() * STEP_BYTES + step.path.len() + step.name.len()
+}
+
+/// The first steps in the order of a question, kept while all are read.
+struct Top {
+    keep: usize,
+    after: Option<Vec<u8>>,
+    heap: BinaryHeap<Vec<u8>>,
+    steps: BTreeMap<Vec<u8>, (RecordKey, StoredStep)>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Top {
+    fn offer(&mut self, sort: Vec<u8>, result: RecordKey, step: StoredStep) -> Result<()> {
+        if self.after.as_ref().is_some_and(|after| sort <= *after) || self.keep == 0 {
+            return Ok(());
+        }
+        if self.heap.len() >= self.keep {
+            if self.heap.peek().is_none_or(|last| sort >= *last) {
+                return Ok(());
+            }
+            if let Some((_, step)) = self.heap.pop().and_then(|last| self.steps.remove(&last)) {
+                self.bytes = self.bytes.saturating_sub(bytes_of(&step));
+            }
+        }
+        self.bytes += bytes_of(&step) + 2 * sort.len();
+        if self.bytes > self.bytes_max {
+            return Err(Error::limit(format!(
+                "the steps of the page take more than the {} bytes that `query_memory_bytes` \
+                 allows one query; take fewer at once",
+                self.bytes_max
+            ))
+            .at_member("take"));
+        }
+        self.heap.push(sort.clone());
+        self.steps.insert(sort, (result, step));
+        Ok(())
+    }
+}
+
+/// One page of the steps that match.
+///
+/// # Errors
+/// `InvalidArgument` for an invalid filter or token; `LimitExceeded` for a page that is too long;
+/// those of reading.
+pub(in crate::services::results) fn page(
+    view: &View<'_>,
+    request: &QueryStepsRequest,
+) -> Result<Page<Step>> {
+    let projection =
+        lists::distinct("projection", request.projection.as_deref().unwrap_or_default())?;
+    let take = take_or(DEFAULT_TAKE, request.take);
+    if take > RESULTS_TAKE {
+        return Err(Error::limit(format!(
+            "a page has at most {RESULTS_TAKE} steps; take fewer, and go on with the token"
+        ))
+        .at_member("take"));
+    }
+    let fingerprint = fingerprint(request);
+    let token_key = view.context().engine.token_key;
+    let after = token::open(&token_key, &fingerprint, request.continuation_token.as_deref())?;
+    let question = Question::of(view, request)?;
+    let after = after.map(|bytes| read_position(view, &question, &bytes)).transpose()?;
+    let total_count =
+        if request.return_count == Some(true) { Some(question.count(view)?) } else { None };
+    let mut found = if take == 0 {
+        Vec::new()
+    } else if question.is_in_first_order() {
+        first(view, &question, after.map(|(position, _)| position), take + 1)?
+    } else {
+        sorted(view, &question, after.map(|(_, sort)| sort), take + 1)?
+    };
+    let has_more = found.len() > take;
+    found.truncate(take);
+    let continuation_token = match found.last().filter(|_| has_more) {
+        Some((result, step)) => {
+            let sort = question.sort_key(*result, step);
+            let position = position_bytes((*result, step.seq), &sort);
+            Some(token::seal(&token_key, &fingerprint, &position)?)
+        }
+        None => None,
+    };
+    let mut workspaces = Workspaces::new(view);
+    let mut items = Vec::with_capacity(found.len());
+    for (result, step) in found {
+        let workspace = workspaces.of(result)?.unwrap_or_default();
+        items.push(projected(convert::answered(result, workspace, step)?, &projection));
+    }
+    Ok(Page { items, continuation_token, total_count })
+}
+
+fn projected(step: Step, projection: &[StepProjection]) -> Step {
+    step.project(projection)
+}
+
+/// The first matches after a place, in order of result and creation.
+fn first(
+    view: &View<'_>,
+    question: &Question,
+    after: Option<Position>,
+    count: usize,
+) -> Result<Vec<(RecordKey, StoredStep)>> {
+    let bytes_max = view.context().settings().query_memory_bytes;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    question.each(view, after, &mut |result, step| {
+        bytes += bytes_of(&step);
+        found.push((result, step));
+        if bytes > bytes_max {
+            return Err(Error::limit(format!(
+                "the steps of the page take more than the {bytes_max} bytes that \
+                 `query_memory_bytes` allows one query; take fewer at once"
+            ))
+            .at_member("take"));
+        }
+        Ok(found.len() < count)
+    })?;
+    Ok(found)
+}
+
+/// The first matches after a sort key, in the order of the question.
+fn sorted(
+    view: &View<'_>,
+    question: &Question,
+    after: Option<Vec<u8>>,
+    count: usize,
+) -> Result<Vec<(RecordKey, StoredStep)>> {
+    let mut top = Top {
+        keep: count,
+        after,
+        heap: BinaryHeap::new(),
+        steps: BTreeMap::new(),
+        bytes: 0,
+        bytes_max: view.context().settings().query_memory_bytes,
+    };
+    question.each(view, None, &mut |result, step| {
+        top.offer(question.sort_key(result, &step), result, step)?;
+        Ok(true)
+    })?;
+    Ok(top.steps.into_values().collect())
+}
+
+fn value_field(field: StepField) -> StepFilterField {
+    match field {
+        StepField::Name => StepFilterField::Name,
+        StepField::StepType => StepFilterField::StepType,
+        StepField::StepId => StepFilterField::StepId,
+        StepField::ParentId => StepFilterField::ParentId,
+        StepField::ResultId => StepFilterField::ResultId,
+        StepField::Path => StepFilterField::Path,
+        StepField::TotalTimeInSeconds => StepFilterField::TotalTime,
+        StepField::StartedAt => StepFilterField::StartedAt,
+        StepField::UpdatedAt => StepFilterField::UpdatedAt,
+        StepField::DataModel => StepFilterField::DataModel,
+    }
+}
+
+/// The distinct values of a field over the matches, ascending as text.
+///
+/// # Errors
+/// `InvalidArgument` without a field, and for an invalid filter; `LimitExceeded` for too many
+/// values.
+pub(in crate::services::results) fn values(
+    view: &View<'_>,
+    request: &QueryStepValuesRequest,
+) -> Result<Vec<String>> {
+    let field = request
+        .field
+        .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
+    let field = value_field(field);
+    let prefix = request.starts_with.as_deref().unwrap_or_default();
+    let question =
+        Question::new(view, request.filter.as_deref(), request.substitutions.as_deref())?;
+    let bytes_max = view.context().settings().query_memory_bytes;
+    let (mut values, mut bytes) = (BTreeSet::new(), 0);
+    question.each(view, None, &mut |result, step| {
+        let row = StepRow::new(result, &step);
+        let text = match row.value(field) {
+            Val::Str(text) => text.into_owned(),
+            Val::Time(ms) => time::format(time::from_millis(ms)),
+            Val::Double(value) => number::shortest(value),
+            _ => return Ok(true),
+        };
+        if text.starts_with(prefix) && !values.contains(&text) {
+            bytes += text.len() + 64;
+            if bytes > bytes_max {
+                return Err(Error::limit(format!(
+                    "the values take more than the {bytes_max} bytes that `query_memory_bytes` \
+                     allows one query; narrow the filter, or ask for values that start with a text"
+                )));
+            }
+            values.insert(text);
+        }
+        Ok(true)
+    })?;
+    Ok(values.into_iter().collect())
+}

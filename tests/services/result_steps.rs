@@ -1,0 +1,412 @@
+//! Steps of test results: each operation as the reference describes it, and random changes compared
+//! with a plain list.
+
+use crate::prelude::*;
+use stationdb::results::*;
+
+use crate::test_store::TestStore;
+
+fn result(session: &Session, program: &str) -> String {
+    let request = CreateResultRequest::new().program_name(program).status(StatusType::Running);
+    let made = session.create_results(vec![request]).unwrap().into_result().unwrap();
+    made.results[0].id.clone().unwrap().to_string()
+}
+
+fn step(result: &str, id: &str) -> CreateStepRequest {
+    CreateStepRequest::new().result_id(result).step_id(id).name(format!("name {id}"))
+}
+
+fn measured(name: &str, value: &str) -> StepData {
+    let entry = [("name", name), ("measurement", value), ("k", "v")];
+    let entry = entry.map(|(key, text)| (key.to_owned(), text.to_owned()));
+    StepData::new().parameters(vec![entry.into_iter().collect::<BTreeMap<_, _>>()])
+}
+
+fn all(session: &Session, query: &QueryStepsRequest) -> Vec<Step> {
+    let (mut found, mut query) = (Vec::new(), query.clone());
+    loop {
+        let page = session.query_steps(query.clone()).unwrap();
+        found.extend(page.steps);
+        query.continuation_token = page.continuation_token;
+        if query.continuation_token.is_none() {
+            return found;
+        }
+    }
+}
+
+fn ids(steps: &[Step]) -> Vec<&str> {
+    steps.iter().filter_map(|step| step.step_id.as_deref()).collect()
+}
+
+#[test]
+fn a_step_comes_back_as_it_was_sent() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    let sent = json!({
+        "stepId": "s 1", "resultId": id, "name": "", "stepType": "NumericLimitTest",
+        "status": {"statusType": "PASSED"}, "startedAt": "2024-02-01T10:00:00.123Z",
+        "totalTimeInSeconds": 1.5, "dataModel": "TestStand", "keywords": ["b", "a", "b"],
+        "properties": {"x": "y"},
+        "inputs": [{"name": "i", "value": "35"}, {"name": "n", "value": 35}],
+        "outputs": [{"name": "o", "value": {"deep": [null, 1.0]}}],
+        "data": {"text": "t", "parameters": [
+            {"name": "VOUT", "measurement": "3.10", "units": "V", "lowLimit": "3", "other": "1",
+             "nominalValue": null, "highLimit": 3.5, "status": "Passed", "comparisonType": "GELE",
+             "specId": "7"},
+            {"nitmParameterType": "ADDITIONAL_RESULTS", "name": "n"}, {}]},
+    });
+    let answer = session.create_steps(read(&json!([sent])), false).unwrap().into_result().unwrap();
+    let answered = write(&answer.steps[0]);
+    let mut expected = sent;
+    expected["keywords"] = json!(["b", "a"]);
+    expected["startedAt"] = json!("2024-02-01T10:00:00.123Z");
+    expected["data"]["parameters"][0] = json!({
+        "name": "VOUT", "measurement": "3.10", "units": "V", "lowLimit": "3", "other": "1",
+        "highLimit": "3.5", "status": "Passed", "comparisonType": "GELE", "specId": "7"});
+    for (member, value) in [
+        ("path", json!("")),
+        ("pathIds", json!(["s 1"])),
+        ("hasChildren", json!(false)),
+        ("workspace", json!("Default")),
+        ("updatedAt", json!("2024-03-01T00:00:00.000Z")),
+    ] {
+        expected[member] = value;
+    }
+    expected["workspace"] = answered["workspace"].clone();
+    assert_eq!(answered, expected);
+    assert_eq!(write(&session.get_step(&id.as_str().into(), "s 1").unwrap()), expected);
+    assert_eq!(write(&session.query_steps(QueryStepsRequest::new()).unwrap().steps[0]), expected);
+    for (filter, count) in [
+        ("data.parameters.Any(name == \"VOUT\" && status == \"Passed\")", 1),
+        ("data.parameters.Any(it[\"other\"] == \"1\")", 1),
+        ("data.parameters.Any(SafeConvert.ToDecimal(measurement) > 3.05)", 1),
+        ("data.parameters.Any(SafeConvert.ToDecimal(measurement) > 3.15)", 0),
+        ("data.parameters.Any(none == \"1\")", 0),
+        ("inputs.Any(name == \"n\" && value == 35)", 1),
+        ("inputs.Any(name == \"i\" && value == 35)", 0),
+        ("inputs.Any(name == \"i\" && value == \"35\")", 1),
+        ("pathIds.Contains(\"s 1\") & keywords.Contains(\"a\")", 1),
+        ("properties[\"x\"] == \"y\" && workspaceName != \"none\"", 1),
+        ("data.text == \"t\" && totalTimeInSeconds > 1", 1),
+    ] {
+        let query = QueryStepsRequest::new().filter(filter).return_count(true);
+        assert_eq!(session.query_steps(query).unwrap().total_count, Some(count), "{filter}");
+    }
+    let summary = session.get_result(&id.as_str().into()).unwrap().status_type_summary.unwrap();
+    assert_eq!((summary.passed, summary.failed), (1, 0));
+    store.assert_sound();
+}
+
+#[test]
+fn each_refusal_of_a_step_has_its_kind_and_changes_nothing() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    session.create_steps(vec![step(&id, "a")], false).unwrap().require_all().unwrap();
+    let before = session.query_steps(QueryStepsRequest::new()).unwrap();
+    let long = "x".repeat(1_025);
+    for (body, kind, name) in [
+        (json!({"name": "n"}), "InvalidArgument", None),
+        (json!({"resultId": "none", "name": "n"}), "NotFound", Some("TestMonitor.InvalidId")),
+        (json!({"resultId": id}), "InvalidArgument", None),
+        (
+            json!({"resultId": id, "name": "n", "stepId": "a"}),
+            "Conflict",
+            Some("TestMonitor.StepIdInUse"),
+        ),
+        (json!({"resultId": id, "name": "n", "stepId": long}), "LimitExceeded", None),
+        (json!({"resultId": id, "name": "n", "totalTimeInSeconds": -1.0}), "InvalidArgument", None),
+        (json!({"resultId": id, "name": "n", "properties": {"p": null}}), "InvalidArgument", None),
+        (
+            json!({"resultId": id, "name": "n", "stepId": "x", "parentId": "x"}),
+            "InvalidArgument",
+            None,
+        ),
+        (
+            json!({"resultId": id, "name": "n", "stepId": "x",
+                "children": [{"name": "c", "parentId": "a"}]}),
+            "InvalidArgument",
+            None,
+        ),
+        (
+            json!({"resultId": id, "name": "n", "children": [{"name": "c", "stepId": "a"}]}),
+            "Conflict",
+            Some("TestMonitor.StepIdInUse"),
+        ),
+        (
+            json!({"resultId": id, "name": "n", "children": [{"stepId": "x"}]}),
+            "InvalidArgument",
+            None,
+        ),
+    ] {
+        let requests: Vec<CreateStepRequest> = read(&json!([body]));
+        let answer = session.create_steps(requests.clone(), true).unwrap();
+        assert_eq!((answer.steps.len(), answer.failed), (0, Some(requests)), "{body}");
+        let error = answer.error.unwrap();
+        assert_eq!(error.name.as_deref(), Some("TestMonitorErrorCodes.OneOrMoreErrorsOccurred"));
+        let inner = &error.inner_errors[0];
+        if name.is_some() {
+            assert_eq!(inner.name.as_deref(), name, "{body}");
+        }
+        assert!(!kind.is_empty() && inner.message.is_some());
+    }
+    let after = session.query_steps(QueryStepsRequest::new()).unwrap();
+    assert_eq!(write(&after), write(&before));
+    let unknown = session.get_step(&id.as_str().into(), "none").unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert_eq!(unknown.api_error().name.as_deref(), Some("TestMonitor.InvalidResultOrStepId"));
+    let unknown = session.delete_step(&id.as_str().into(), "none", false).unwrap_err();
+    assert_eq!(unknown.api_error().name.as_deref(), Some("TestMonitor.InvalidResultOrStepId"));
+}
+
+#[test]
+fn times_and_statuses_follow_only_where_they_are_asked_to() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    let mut sequence = step(&id, "seq").status(StatusType::Done);
+    sequence.children = Some(vec![
+        CreateStepRequest::new()
+            .step_id("one")
+            .name("1")
+            .total_time_in_seconds(0.1)
+            .status(StatusType::Failed),
+        CreateStepRequest::new()
+            .step_id("two")
+            .name("2")
+            .total_time_in_seconds(0.2)
+            .status(Status::new(StatusType::Custom).status_name("Odd")),
+    ]);
+    let last = step(&id, "last").total_time_in_seconds(0.7);
+    session.create_steps(vec![sequence, last], false).unwrap().require_all().unwrap();
+    let get = || session.get_result(&id.as_str().into()).unwrap();
+    assert_eq!(get().total_time_in_seconds, Some(0.0));
+    assert_eq!(get().status, Some(StatusType::Running.into()));
+    let change = UpdateStepRequest::new().result_id(&*id).step_id("last").name("new");
+    session.update_steps(vec![change], true, false, false).unwrap().require_all().unwrap();
+    assert_eq!(get().total_time_in_seconds, Some(1.0), "0.1 + 0.2 + 0.7, exactly");
+    let change = UpdateResultRequest::new().id(id.clone());
+    let changed = session.update_results(vec![change], false, true).unwrap();
+    assert_eq!(changed.results[0].status, Some(StatusType::Failed.into()));
+}
+
+#[test]
+fn steps_stay_when_their_result_is_deleted_without_them() {
+    let store = TestStore::new();
+    let session = store.session();
+    let (gone, stays) = (result(&session, "P"), result(&session, "P"));
+    for id in [&gone, &stays] {
+        session.create_steps(vec![step(id, "a"), step(id, "b")], false).unwrap();
+    }
+    session.delete_result(&gone.as_str().into(), false).unwrap();
+    assert_eq!(session.get_step(&gone.as_str().into(), "a").unwrap().name.unwrap(), "name a");
+    assert_eq!(all(&session, &QueryStepsRequest::new()).len(), 4);
+    let of_results = QueryStepsRequest::new().result_filter("programName == \"P\"");
+    assert_eq!(all(&session, &of_results).len(), 2, "resultFilter no longer finds them");
+    let more = session.create_steps(vec![step(&gone, "c")], false).unwrap();
+    assert_eq!(more.failed.unwrap().len(), 1);
+    let pairs = ["a", "b", "a"].map(|id| StepIdResultIdPair::new(id, &*gone));
+    assert_eq!(session.delete_steps(pairs.to_vec(), false).unwrap(), None);
+    assert_eq!(all(&session, &QueryStepsRequest::new()).len(), 2);
+    session.delete_result(&stays.as_str().into(), true).unwrap();
+    assert_eq!(all(&session, &QueryStepsRequest::new()).len(), 0);
+    store.assert_sound();
+}
+
+/// A plain list of results and steps.
+#[derive(Clone, Default)]
+struct Plain {
+    results: Vec<String>,
+    steps: Vec<Step>,
+}
+
+impl Plain {
+    fn of<'p>(&'p self, result: &'p str) -> impl Iterator<Item = &'p Step> {
+        self.steps.iter().filter(move |step| step.result_id.as_deref() == Some(result))
+    }
+
+    fn check(&self, session: &Session, take: i64) {
+        let page = QueryStepsRequest::new().take(take);
+        let mut expected: Vec<&Step> = Vec::new();
+        let mut results = self.results.clone();
+        results.sort();
+        for result in &results {
+            expected.extend(self.of(result));
+        }
+        let found = all(session, &page);
+        let texts = |steps: Vec<&Step>| steps.into_iter().map(write).collect::<Vec<_>>();
+        assert_eq!(texts(found.iter().collect()), texts(expected.clone()));
+        let count = session.query_steps(page.clone().take(0_i64).return_count(true)).unwrap();
+        assert_eq!((count.steps.len(), count.total_count), (0, Some(expected.len() as u64)));
+        for (filter, matches) in [
+            (
+                "name == \"name 3\"",
+                (|step: &Step| step.name.as_deref() == Some("name 3")) as fn(&_) -> _,
+            ),
+            ("status.statusType == \"FAILED\" && hasChildren = \"True\"", |step: &Step| {
+                step.has_children == Some(true) && step.status == Some(StatusType::Failed.into())
+            }),
+            ("keywords.Contains(\"k2\")", |step: &Step| {
+                step.keywords.as_ref().is_some_and(|all| all.contains(&"k2".to_owned()))
+            }),
+            ("stepId == \"4\"", |step: &Step| step.step_id.as_deref() == Some("4")),
+        ] {
+            let query = QueryStepsRequest::new().filter(filter).take(take).return_count(true);
+            let expected: Vec<&Step> =
+                expected.iter().copied().filter(|step| matches(step)).collect();
+            let count = session.query_steps(query.clone()).unwrap().total_count;
+            assert_eq!(count, Some(expected.len() as u64), "{filter}");
+            assert_eq!(
+                ids(&all(session, &query)),
+                ids(&expected.into_iter().cloned().collect::<Vec<_>>())
+            );
+        }
+        let by_name = page.clone().order_by(StepOrderBy::Name).descending(true);
+        let mut names: Vec<String> = expected.iter().filter_map(|step| step.name.clone()).collect();
+        names.sort();
+        names.reverse();
+        let found = all(session, &by_name).into_iter().filter_map(|step| step.name);
+        assert_eq!(found.collect::<Vec<_>>(), names);
+        for step in &expected {
+            let (result, id) = (step.result_id.clone().unwrap(), step.step_id.clone().unwrap());
+            assert_eq!(
+                write(&session.get_step(&result.as_str().into(), &id).unwrap()),
+                write(step)
+            );
+        }
+        for result in &results {
+            let query = QueryStepsRequest::new().filter(format!("resultId == \"{result}\""));
+            assert_eq!(all(session, &query).len(), self.of(result).count());
+            let stored = session.get_result(&result.as_str().into()).unwrap();
+            let failed = self.of(result).filter(|step| {
+                step.status.as_ref().is_some_and(|status| status.status_type == StatusType::Failed)
+            });
+            assert_eq!(stored.status_type_summary.unwrap().failed, failed.count() as u64);
+        }
+    }
+
+    /// Takes the steps of a result as the store has them: paths, ancestors and children follow.
+    fn take_over(&mut self, session: &Session, result: &str) {
+        let query = QueryStepsRequest::new().filter(format!("resultId == \"{result}\""));
+        let found = session.query_steps(query).unwrap().steps;
+        let known: BTreeMap<String, Step> =
+            self.of(result).map(|step| (step.step_id.clone().unwrap(), step.clone())).collect();
+        for step in &found {
+            let Some(before) = known.get(step.step_id.as_ref().unwrap()) else {
+                panic!("a step that was not created: {step:?}");
+            };
+            // What a caller sets must be what it set.
+            for (one, other) in [
+                (write(&step.name), write(&before.name)),
+                (write(&step.data), write(&before.data)),
+                (write(&step.status), write(&before.status)),
+                (write(&step.keywords), write(&before.keywords)),
+                (write(&step.parent_id), write(&before.parent_id)),
+            ] {
+                assert_eq!(one, other);
+            }
+            let children = known.values().any(|other| other.parent_id == step.step_id);
+            assert_eq!(step.has_children, Some(children));
+        }
+        assert_eq!(found.len(), known.len());
+        self.steps.retain(|step| step.result_id.as_deref() != Some(result));
+        self.steps.extend(found);
+    }
+}
+
+fn options(options: StoreOptions) -> StoreOptions {
+    options.maintenance_thread(false).seal_rows(8)
+}
+
+fn run(seed: u64, rounds: usize) {
+    let mut store = TestStore::with(options);
+    let mut session = store.session();
+    let mut random = Random::new(seed);
+    let mut plain = Plain::default();
+    for _ in 0..rounds {
+        let picked = match plain.results.len() {
+            0 => None,
+            count => plain.results.get(random.below(count as u64) as usize).cloned(),
+        };
+        let what = random.below(12);
+        let (Some(id), 1..) = (picked, what) else {
+            plain.results.push(result(&session, "P"));
+            continue;
+        };
+        let number = random.below(9);
+        let parent = Some(random.below(9)).filter(|parent| *parent != number);
+        let status = if random.below(2) == 0 { StatusType::Failed } else { StatusType::Passed };
+        match what {
+            1..=4 => {
+                let count = if random.below(4) == 0 { 40 } else { 1 };
+                let mut requests = Vec::new();
+                for at in 0..count {
+                    let name = if count == 1 { number.to_string() } else { String::new() };
+                    let mut request =
+                        step(&id, &name).status(status).keywords([format!("k{}", random.below(3))]);
+                    request.name = Some(format!("name {number}"));
+                    request.data = Some(measured("VOUT", &format!("{at}.50")));
+                    request.parent_id =
+                        parent.map(|parent| parent.to_string()).filter(|_| count == 1);
+                    requests.push(request);
+                }
+                let made = session.create_steps(requests, false).unwrap();
+                plain.steps.extend(made.steps);
+            }
+            5..=6 => {
+                let mut change = UpdateStepRequest::new()
+                    .result_id(&*id)
+                    .step_id(number.to_string())
+                    .status(status)
+                    .data(measured("VOUT", "7.0"));
+                change.parent_id =
+                    parent.map(|parent| parent.to_string()).filter(|_| number % 2 == 0);
+                change.keywords = Some(vec!["k2".to_owned()]);
+                let changed = session.update_steps(vec![change], false, true, false).unwrap();
+                for step in changed.steps {
+                    let place = plain.steps.iter_mut().find(|known| {
+                        known.step_id == step.step_id && known.result_id == step.result_id
+                    });
+                    *place.unwrap() = step;
+                }
+            }
+            7 => {
+                let pair = StepIdResultIdPair::new(number.to_string(), &*id);
+                if session.delete_steps(vec![pair], false).unwrap().is_none() {
+                    plain.steps.retain(|step| {
+                        step.result_id.as_deref() != Some(&*id)
+                            || step.step_id.as_deref() != Some(&*number.to_string())
+                    });
+                }
+            }
+            8 if random.below(3) == 0 => {
+                session.delete_result(&id.as_str().into(), true).unwrap();
+                plain.steps.retain(|step| step.result_id.as_deref() != Some(&*id));
+                plain.results.retain(|other| *other != id);
+                continue;
+            }
+            8..=10 => {
+                store.store.maintain(&control()).unwrap();
+            }
+            _ => {
+                drop(session);
+                store = store.reopen();
+                session = store.session();
+            }
+        }
+        plain.take_over(&session, &id);
+        if random.below(4) == 0 {
+            plain.check(&session, 1 + random.below(20) as i64);
+        }
+    }
+    plain.check(&session, 7);
+    store.assert_sound();
+}
+
+#[test]
+fn random_changes_agree_with_a_plain_list() {
+    for seed in 0..6 {
+        run(seed, 120);
+    }
+}
