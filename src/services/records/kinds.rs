@@ -56,7 +56,7 @@ shown! {
     Feed: |record, _env| record;
     PackageRecord: |record, _env| record.package;
     Workspace: |record, _env| record;
-    TestResult: |record, env| record.in_answer(env);
+    TestResult: |record, env| record.clone().in_answer(env);
 }
 
 /// A kind of record that a query may delete.
