@@ -36,6 +36,7 @@ pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
 pub use results::ResultService;
+pub(crate) use results::{mend_steps, verify_steps};
 pub use search::SearchService;
 pub use specifications::SpecificationService;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -13,8 +13,8 @@ pub enum VerifyLevel {
     /// Checks that every named file exists with its length.
     Headers,
     /// In addition, checks that every checksum matches; that no entry of the record file is
-    /// missing, foreign, or changed other than by a commit; that records and indexes agree; and
-    /// that the text index agrees with the records.
+    /// missing, foreign, or changed other than by a commit; that records and indexes agree; that
+    /// the steps fit their results; and that the text index agrees with the records.
     Checksums,
 }
 
@@ -122,6 +122,14 @@ impl Store {
             crate::session::tables::verify(engine, deep, control, found)
         })?;
         damaged.tell(&mut report, RESTORE);
+        if deep {
+            let found =
+                |place: &str, problem: &str| report.find_in_records(place, problem, RESTORE);
+            let compared = checked("comparing the steps with their results", || {
+                crate::services::verify_steps(engine, control, found)
+            })?;
+            report.undamaged(compared, "the steps of results", RESTORE);
+        }
         let mut damaged = Damaged::default();
         let checkpoint = "the checkpoint of the text index";
         damaged.of(&mut report, "verifying the text index", checkpoint, |found| {

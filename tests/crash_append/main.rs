@@ -24,6 +24,7 @@ mod long_append;
 #[cfg(feature = "packages")]
 mod packages;
 mod prelude;
+mod results;
 mod rewrite;
 mod scenarios;
 mod sequence;

@@ -6,6 +6,9 @@ use crate::value::id::IdForm;
 use crate::value::wire::record;
 use crate::value::{RecordKey, time};
 
+/// Memory that an entry of a list or map takes in addition to its texts, about.
+const ENTRY_BYTES: usize = 48;
+
 record! {
     /// A parameter of a step: the well-known keys as members, so that they become columns, and all
     /// others.
@@ -108,6 +111,34 @@ impl StoredStep {
     #[must_use]
     pub(crate) fn id(&self, result: RecordKey) -> String {
         self.step_id.clone().unwrap_or_else(|| generated_id(result, self.seq))
+    }
+
+    /// Memory that the step takes, about.
+    #[must_use]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let pairs = |map: &BTreeMap<String, String>| -> usize {
+            map.iter().map(|(key, text)| ENTRY_BYTES + key.len() + text.len()).sum()
+        };
+        let lists = [&self.keywords, &self.ancestor_ids].into_iter().flatten();
+        let parameter = |parameter: &StoredParameter| {
+            let texts = [&parameter.name, &parameter.text, &parameter.units];
+            let more = [&parameter.low_limit, &parameter.high_limit, &parameter.nominal_value];
+            let last = [&parameter.comparison, &parameter.status, &parameter.spec_id];
+            let texts = texts.into_iter().chain(more).chain(last).map(of).sum::<usize>();
+            size_of::<StoredParameter>() + texts + pairs(&parameter.extra)
+        };
+        size_of::<Self>()
+            + self.name.len()
+            + self.path.len()
+            + [&self.step_id, &self.parent_id, &self.inputs, &self.outputs]
+                .into_iter()
+                .chain(self.data.as_ref().map(|data| &data.text))
+                .map(of)
+                .sum::<usize>()
+            + lists.map(|text| ENTRY_BYTES + text.len()).sum::<usize>()
+            + pairs(&self.properties)
+            + self.parameters().iter().map(parameter).sum::<usize>()
     }
 
     /// Whether the step has this id.

@@ -29,6 +29,8 @@ use crate::services::{batch, products, values};
 use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
 use crate::value::{Control, Env, guarded, key, limits};
 
+pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
+
 const DEFAULT_TAKE: usize = 1000;
 
 service! {

@@ -213,6 +213,9 @@ pub(super) fn salvage_to(
     let options =
         StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
+    crate::services::mend_steps(store.engine(), control, |place, problem| {
+        report.doubt("TestStep", place.to_owned(), RECORD_FILE, problem);
+    })?;
     let findings = store.verify_pages(control)?.findings;
     store.close()?;
     match findings.first() {

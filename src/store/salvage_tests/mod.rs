@@ -84,11 +84,34 @@ fn filled() -> Arc<MemoryDisk> {
         ("noise", Arc::new(crate::arrow::array::Float64Array::from_iter_values(noise)) as _),
     ]);
     session.append_batches(&table, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
+    steps(&session);
     store.maintain(&Control::default()).unwrap();
     session.register_subscriber("late").unwrap();
     drop(session);
     store.close().unwrap();
     disk
+}
+
+/// So many results with steps that some are sealed and some are not.
+fn steps(session: &Session) {
+    use crate::results::ResultService;
+
+    for number in 0..12 {
+        let status = serde_json::json!({ "statusType": "PASSED" });
+        let result = serde_json::json!({ "programName": format!("p {number}"), "status": status });
+        let made = session.create_results(vec![request(result)]).unwrap();
+        let id = made.results[0].id.clone().unwrap();
+        let step = |at: usize| {
+            let value =
+                |of: usize| serde_json::json!({ "name": "v", "measurement": of.to_string() });
+            let parameters: Vec<_> = (0..10).map(|of| value(at * of)).collect();
+            request(serde_json::json!({
+                "resultId": id, "name": format!("s {at}"), "status": status,
+                "data": { "parameters": parameters },
+            }))
+        };
+        session.create_steps((0..10).map(step).collect(), false).unwrap().require_all().unwrap();
+    }
 }
 
 /// Number of rows of the table whose segment has many blocks with checksums.

@@ -2,6 +2,7 @@
 
 mod client;
 mod queries;
+mod storage;
 mod writes;
 
 use crate::prelude::*;

@@ -3,6 +3,9 @@
 //! `set` has the steps of one result in memory, `edits` those of the results that one call changes,
 //! `convert` knows both forms of a step.
 
+pub(super) mod check;
+#[cfg(test)]
+mod check_tests;
 mod convert;
 mod edits;
 mod filter;

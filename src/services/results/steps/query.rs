@@ -30,8 +30,6 @@ use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
 
 const DEFAULT_TAKE: usize = 1000;
-/// Bytes that a step counts in addition to its texts.
-const STEP_BYTES: usize = 512;
 
 /// What is asked of the steps, checked.
 struct Question {
@@ -290,11 +288,6 @@ fn read_position(
     }
 }
 
-/// Memory that a kept step takes, about.
-fn bytes_of(step: &StoredStep) -> usize {
-    STEP_BYTES + step.parameters().len() * STEP_BYTES + step.path.len() + step.name.len()
-}
-
 /// The first steps in the order of a question, kept while all are read.
 struct Top {
     keep: usize,
@@ -315,10 +308,10 @@ impl Top {
                 return Ok(());
             }
             if let Some((_, step)) = self.heap.pop().and_then(|last| self.steps.remove(&last)) {
-                self.bytes = self.bytes.saturating_sub(bytes_of(&step));
+                self.bytes = self.bytes.saturating_sub(step.memory_bytes());
             }
         }
-        self.bytes += bytes_of(&step) + 2 * sort.len();
+        self.bytes += step.memory_bytes() + 2 * sort.len();
         if self.bytes > self.bytes_max {
             return Err(Error::limit(format!(
                 "the steps of the page take more than the {} bytes that `query_memory_bytes` \
@@ -398,7 +391,7 @@ fn first(
     let bytes_max = view.context().settings().query_memory_bytes;
     let (mut found, mut bytes) = (Vec::new(), 0);
     question.each(view, after, &mut |result, step| {
-        bytes += bytes_of(&step);
+        bytes += step.memory_bytes();
         found.push((result, step));
         if bytes > bytes_max {
             return Err(Error::limit(format!(

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::set::severity;
 use crate::arrow::array::{Array as _, AsArray as _, RecordBatch};
 use crate::arrow::datatypes::Int64Type;
 use crate::columnar::{Locator, MergedScan, Predicates, TableView, fetch_rows, index_rows};
@@ -62,7 +63,7 @@ pub(super) fn each_step(
         Selection::Of(results) if results.len() <= ONE_BY_ONE => {
             one_by_one(view, results, after, f)
         }
-        _ => Pass::new(view, selection, shapes, after)?.run(f),
+        _ => Pass::new(view, selection, shapes, after, &Control::default())?.run(f),
     }
 }
 
@@ -102,7 +103,32 @@ fn one_by_one(
 /// A step of a result, or where its sealed rows are.
 enum Found {
     Step(Box<StoredStep>),
-    Rows { first: Locator, row_count: u32 },
+    Rows { first: Locator, row_count: u32, rank: Option<u8> },
+}
+
+/// A step of which a pass over columns says whose it is, its number, and its type of status by the
+/// position in [`STATUS_TYPES`].
+pub(super) type Tallied = (u64, Option<usize>);
+
+/// Calls `f` with each result that has steps and with its steps, in order, which are read from as
+/// few columns as that takes.
+///
+/// # Errors
+/// Those of `f`; `Corrupt`, `Io`, and those of the control.
+pub(super) fn each_tally(
+    view: &View<'_>,
+    control: &Control,
+    f: &mut dyn FnMut(RecordKey, &[Tallied]) -> Result<()>,
+) -> Result<()> {
+    let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, control)?;
+    while let Some((result, steps)) = pass.next_group()? {
+        let tallied = |(seq, found): &(u64, Found)| match found {
+            Found::Step(step) => (*seq, step.status_type.as_deref().and_then(severity)),
+            Found::Rows { rank, .. } => (*seq, rank.map(usize::from)),
+        };
+        f(result, &steps.iter().map(tallied).collect::<Vec<_>>())?;
+    }
+    Ok(())
 }
 
 /// A pass over the steps of many results.
@@ -119,8 +145,8 @@ struct Pass<'v, 's> {
 struct SealedSteps {
     table: Arc<TableView>,
     scan: MergedScan,
-    /// Rows that were read: result, number of the step, first row, number of rows.
-    waiting: VecDeque<(RecordKey, u64, Locator, u32)>,
+    /// Steps that were read: result, number of the step, its rows.
+    waiting: VecDeque<(RecordKey, u64, Found)>,
     is_done: bool,
     control: Control,
 }
@@ -141,8 +167,13 @@ impl SealedSteps {
             shapes.push(compare(StepColumn::Result, Comparison::Ge, index_of(from)));
         }
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
-        let columns =
-            [StepColumn::Result, StepColumn::ResultRest, StepColumn::Seq, StepColumn::Rows];
+        let columns = [
+            StepColumn::Result,
+            StepColumn::ResultRest,
+            StepColumn::Seq,
+            StepColumn::Rows,
+            StepColumn::StatusType,
+        ];
         let columns = columns.map(|column| column as usize).to_vec();
         let (view, predicates) = (table.clone(), Arc::new(predicates));
         let scan =
@@ -152,7 +183,7 @@ impl SealedSteps {
 
     /// Reads on until all steps of the next result are there.
     fn fill(&mut self) -> Result<()> {
-        let is_whole = |waiting: &VecDeque<(RecordKey, u64, Locator, u32)>| {
+        let is_whole = |waiting: &VecDeque<(RecordKey, u64, Found)>| {
             let (first, last) = (waiting.front(), waiting.back());
             first.zip(last).is_some_and(|(first, last)| index_of(first.0) != index_of(last.0))
         };
@@ -166,13 +197,19 @@ impl SealedSteps {
                 column.and_then(|column| column.as_primitive_opt::<Int64Type>()).ok_or_else(damaged)
             };
             let (index, rest, seq, rows) = (numbers(0)?, numbers(1)?, numbers(2)?, numbers(3)?);
+            let statuses = chunk.batch.columns().get(4);
+            let statuses = statuses.and_then(|column| column.as_string_opt::<i32>());
+            let statuses = statuses.ok_or_else(damaged)?;
             for (row, locator) in chunk.locators.iter().enumerate() {
                 if rows.is_null(row) {
                     return Err(damaged());
                 }
                 let key = result_key(index.value(row), rest.value(row)).ok_or_else(damaged)?;
                 let row_count = u32::try_from(rows.value(row)).map_err(|_| damaged())?;
-                self.waiting.push_back((key, seq.value(row).cast_unsigned(), *locator, row_count));
+                let status = statuses.is_valid(row).then(|| statuses.value(row));
+                let rank = status.and_then(severity).and_then(|rank| u8::try_from(rank).ok());
+                let found = Found::Rows { first: *locator, row_count, rank };
+                self.waiting.push_back((key, seq.value(row).cast_unsigned(), found));
             }
         }
         Ok(())
@@ -194,11 +231,11 @@ impl SealedSteps {
         let same = self.waiting.iter().take_while(|(key, ..)| index_of(*key) == index).count();
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
-        for (key, seq, first, row_count) in self.waiting.drain(..same) {
+        for (key, seq, found) in self.waiting.drain(..same) {
             if key == result {
-                taken.push((seq, Found::Rows { first, row_count }));
+                taken.push((seq, found));
             } else {
-                left.push_back((key, seq, first, row_count));
+                left.push_back((key, seq, found));
             }
         }
         for step in left.into_iter().rev() {
@@ -230,13 +267,14 @@ impl<'v, 's> Pass<'v, 's> {
         selection: &'v Selection,
         shapes: Vec<Shape>,
         after: Option<Position>,
+        control: &Control,
     ) -> Result<Self> {
         let first = match selection {
             Selection::All => None,
             Selection::Of(results) => results.first().copied(),
         };
         let from = after.map(|(result, _)| result).max(first);
-        let control = view.context().control(&Control::default());
+        let control = view.context().control(control);
         let sealed = sealed(view, &STEPS)?
             .map(|table| SealedSteps::new(table, shapes, from, &control))
             .transpose()?;
@@ -245,8 +283,8 @@ impl<'v, 's> Pass<'v, 's> {
         Ok(Self { selection, after, chunks, next_chunk, sealed, view })
     }
 
-    fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<()> {
-        let mut open: Vec<(RecordKey, u64, Found)> = Vec::new();
+    /// The steps of the next result that has any, in order, without those that come before.
+    fn next_group(&mut self) -> Result<Option<(RecordKey, Vec<(u64, Found)>)>> {
         loop {
             self.view.context().check_deadline()?;
             let in_chunks = self.next_chunk.as_ref().map(|(result, _)| *result);
@@ -258,22 +296,32 @@ impl<'v, 's> Pass<'v, 's> {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),
             };
-            let Some(result) = next else { break };
+            let Some(result) = next else { return Ok(None) };
             let mut steps = match &mut self.sealed {
                 Some(sealed) if in_rows == Some(result) => sealed.take(result),
                 _ => Vec::new(),
             };
             while let Some((_, chunk)) = self.next_chunk.take_if(|(of, _)| *of == result) {
-                let found = chunk.value::<StepChunk>()?.steps.into_iter();
-                steps.extend(found.map(|step| (step.seq, Found::Step(Box::new(step)))));
+                // Chunks of other results are not decoded.
+                if self.selection.contains(result) {
+                    let found = chunk.value::<StepChunk>()?.steps.into_iter();
+                    steps.extend(found.map(|step| (step.seq, Found::Step(Box::new(step)))));
+                }
                 self.next_chunk = self.chunks.next().transpose()?;
             }
             if !self.selection.contains(result) {
                 continue;
             }
+            steps.retain(|(seq, _)| self.after.is_none_or(|after| (result, *seq) > after));
             steps.sort_by_key(|(seq, _)| *seq);
-            let is_new = |seq: u64| self.after.is_none_or(|after| (result, seq) > after);
-            for (seq, found) in steps.into_iter().filter(|(seq, _)| is_new(*seq)) {
+            return Ok(Some((result, steps)));
+        }
+    }
+
+    fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<()> {
+        let mut open: Vec<(RecordKey, u64, Found)> = Vec::new();
+        while let Some((result, steps)) = self.next_group()? {
+            for (seq, found) in steps {
                 open.push((result, seq, found));
                 if open.len() >= TOGETHER && !flush(self.sealed.as_ref(), &mut open, f)? {
                     return Ok(());
@@ -293,7 +341,7 @@ fn flush(
     let rows: Vec<(Locator, u32)> = open
         .iter()
         .filter_map(|(_, _, found)| match found {
-            Found::Rows { first, row_count } => Some((*first, *row_count)),
+            Found::Rows { first, row_count, .. } => Some((*first, *row_count)),
             Found::Step(_) => None,
         })
         .collect();

@@ -190,6 +190,30 @@ impl StepSet {
         self.next_seq
     }
 
+    /// The number after those of all steps that are there.
+    pub(super) fn next_seq_of_steps(&self) -> u64 {
+        self.steps().map(|step| step.seq.saturating_add(1)).max().unwrap_or_default()
+    }
+
+    /// Deletes all but the last change of each step that is there more than once.
+    pub(super) fn drop_repeated(&mut self) {
+        let mut last: HashMap<u64, usize> = HashMap::new();
+        for at in 0..self.entries.len() {
+            let Some(Entry { step, .. }) = self.entries.get(at) else { continue };
+            let (seq, updated_at_ms) = (step.seq, step.updated_at_ms);
+            let other = last.insert(seq, at);
+            let Some(mut dropped) = other else { continue };
+            let is_newer = |step: &StoredStep| step.updated_at_ms > updated_at_ms;
+            if self.step(dropped).is_some_and(is_newer) {
+                last.insert(seq, dropped);
+                dropped = at;
+            }
+            if let Some(entry) = self.entries.get_mut(dropped) {
+                entry.is_deleted = true;
+            }
+        }
+    }
+
     /// The position of the step with this id.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()

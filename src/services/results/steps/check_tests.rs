@@ -1,0 +1,147 @@
+//! Steps that do not fit their results are found, and a salvage mends them.
+
+use std::sync::Arc;
+
+use super::check::{mend, verify};
+use super::edits::key_of;
+use crate::Identity;
+use crate::disk::MemoryDisk;
+use crate::error::ErrorKind;
+use crate::model::TestResult;
+use crate::model::answer::BatchAnswer as _;
+use crate::model::results::{
+    CreateResultRequest, CreateStepRequest, StatusType, StatusTypeSummary, StepIdResultIdPair,
+};
+use crate::model::steps::stored::{StepChunk, StoredStep};
+use crate::model::tables::store_table::STEPS;
+use crate::services::ResultService;
+use crate::session::tables::{ChunkChange, change_chunks};
+use crate::session::{Access, Session, What};
+use crate::store::{Store, StoreOptions, VerifyLevel};
+use crate::value::Control;
+
+fn store() -> (Store, Session, Vec<String>) {
+    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).seal_rows(8);
+    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let request = || CreateResultRequest::new().program_name("P").status(StatusType::Passed);
+    let made = session.create_results((0..3).map(|_| request()).collect()).unwrap();
+    let ids: Vec<String> =
+        made.results.iter().map(|made| made.id.clone().unwrap().to_string()).collect();
+    for id in &ids[..2] {
+        let step = |name: &str| {
+            let step = CreateStepRequest::new().result_id(id).step_id(name).name(name);
+            step.status(StatusType::Passed)
+        };
+        let steps = ["a", "b", "c", "d", "e", "f"].map(step).to_vec();
+        session.create_steps(steps, false).unwrap().require_all().unwrap();
+    }
+    store.maintain(&Control::default()).unwrap();
+    (store, session, ids)
+}
+
+/// Writes a result as no call does.
+fn put(store: &Store, id: &str, change: fn(&mut TestResult)) {
+    let id = id.to_owned();
+    let session = Session::of_store(store.engine());
+    session
+        .write(move |draft| {
+            let mut result = draft.get::<TestResult>(&id)?.unwrap();
+            change(&mut result);
+            draft.put_by_store(&result, What::Updated, None)
+        })
+        .unwrap();
+}
+
+fn findings(store: &Store) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    verify(store.engine(), &Control::default(), |place, problem| {
+        found.push((place.to_owned(), problem.to_owned()));
+    })
+    .unwrap();
+    found
+}
+
+/// Checks that exactly one problem is found about a result, and none after it was mended.
+fn assert_mended(store: &Store, id: &str, problem: &str) {
+    let found = findings(store);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].0.contains(id) && found[0].1.contains(problem), "{found:?}");
+    let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+    assert!(report.findings.iter().any(|finding| finding.problem.contains(problem)), "{report:?}");
+    let mut told = 0;
+    mend(store.engine(), &Control::default(), |_, _| told += 1).unwrap();
+    assert_eq!((told, findings(store)), (1, Vec::new()));
+}
+
+#[test]
+fn a_summary_that_counts_other_steps_is_found() {
+    let (store, session, ids) = store();
+    assert_eq!(findings(&store), []);
+    put(&store, &ids[0], |result| result.status_type_summary = None);
+    assert_mended(&store, &ids[0], "summary");
+    let summary = |id: &str| session.get_result(&id.into()).unwrap().status_type_summary.unwrap();
+    assert_eq!(summary(&ids[0]).passed, 6);
+    // A result that has no steps and counts some.
+    put(&store, &ids[2], |result| {
+        result.status_type_summary = Some(StatusTypeSummary { failed: 2, ..Default::default() });
+    });
+    assert_mended(&store, &ids[2], "summary");
+    assert_eq!(summary(&ids[2]), StatusTypeSummary::default());
+}
+
+#[test]
+fn a_number_of_steps_that_went_back_is_found() {
+    let (store, session, ids) = store();
+    put(&store, &ids[1], |result| result.steps_created = 2);
+    assert_mended(&store, &ids[1], "fewer steps");
+    let step = CreateStepRequest::new().result_id(&*ids[1]).step_id("new").name("new");
+    session.create_steps(vec![step], false).unwrap().require_all().unwrap();
+    assert_eq!(findings(&store), []);
+}
+
+#[test]
+fn a_step_that_is_there_twice_is_found_and_stays_as_it_was_changed_last() {
+    for (later, name) in [(1, "copy"), (-1, "b")] {
+        let (store, session, ids) = store();
+        let before = session.get_step(&ids[0].as_str().into(), "b").unwrap();
+        let updated_at_ms = before.updated_at.unwrap().timestamp_millis() + later;
+        let key = key_of(&ids[0]).unwrap();
+        let copy = StoredStep {
+            seq: 1,
+            step_id: Some("b".to_owned()),
+            name: "copy".to_owned(),
+            path: "copy".to_owned(),
+            status_type: Some("PASSED".to_owned()),
+            updated_at_ms,
+            ..StoredStep::default()
+        };
+        Session::of_store(store.engine())
+            .write(move |draft| {
+                let after = Some((1, StepChunk { steps: vec![copy] }));
+                let change = ChunkChange { first: 77, before: (0, 0), after };
+                change_chunks(draft, &STEPS, key, vec![change])
+            })
+            .unwrap();
+        assert_mended(&store, &ids[0], "one number");
+        let found = session.get_step(&ids[0].as_str().into(), "b").unwrap();
+        assert_eq!(found.name.as_deref(), Some(name));
+    }
+}
+
+#[test]
+fn steps_without_their_result_are_found_and_stay_for_those_who_see_everything() {
+    let (store, session, ids) = store();
+    let id = ids[0].clone();
+    Session::of_store(store.engine())
+        .write(move |draft| draft.delete_by_store::<TestResult>(key_of(&id).unwrap()).map(drop))
+        .unwrap();
+    let unseen = session.get_step(&ids[0].as_str().into(), "a").unwrap_err();
+    assert_eq!(unseen.kind(), ErrorKind::NotFound);
+    assert_mended(&store, &ids[0], "it is not");
+    let found = session.get_step(&ids[0].as_str().into(), "a").unwrap();
+    assert_eq!(found.workspace.as_deref(), Some(""));
+    let pairs = ["a", "b", "c", "d", "e", "f"].map(|step| StepIdResultIdPair::new(step, &*ids[0]));
+    assert_eq!(session.delete_steps(pairs.to_vec(), false).unwrap(), None);
+    assert_eq!(findings(&store), []);
+}

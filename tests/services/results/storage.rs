@@ -1,0 +1,343 @@
+//! What holds for steps wherever they lie: in the rows of open results, sealed, merged, copied.
+
+use stationdb::tables::{CreateTableRequest, QueryTablesRequest};
+
+use super::*;
+
+/// The table in which the store keeps steps.
+const STEPS_TABLE: &str = "ffffffffffff000000000001";
+
+fn small(options: StoreOptions) -> StoreOptions {
+    options.maintenance_thread(false).seal_rows(8)
+}
+
+fn step(result: &TestResult, number: usize) -> CreateStepRequest {
+    let entry = [("name", "V".to_owned()), ("measurement", format!("{number}.10"))];
+    let entry = entry.map(|(key, text)| (key.to_owned(), text));
+    CreateStepRequest::new()
+        .result_id(id_of(result).to_string())
+        .name(format!("step {number}"))
+        .status(StatusType::Passed)
+        .data(StepData::new().parameters([BTreeMap::from(entry)]))
+}
+
+fn add(session: &Session, result: &TestResult, steps: std::ops::Range<usize>) -> Vec<Step> {
+    let steps = steps.map(|number| step(result, number)).collect();
+    session.create_steps(steps, false).unwrap().into_result().unwrap().steps
+}
+
+fn count(session: &Session, query: QueryStepsRequest) -> u64 {
+    session.query_steps(query.take(0_i64).return_count(true)).unwrap().total_count.unwrap()
+}
+
+fn all(session: &Session) -> Value {
+    write(&session.query_steps(QueryStepsRequest::new().take(100_000_i64)).unwrap())
+}
+
+#[test]
+fn the_rows_of_steps_are_no_table_of_callers() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    add(&session, result, 0..40);
+    store.store.maintain(&control()).unwrap();
+    let id = TableId::from(STEPS_TABLE);
+    assert!(session.list_tables(ListTablesRequest::default()).unwrap().tables.is_empty());
+    assert!(session.query_tables(QueryTablesRequest::default()).unwrap().tables.is_empty());
+    let absent = |what: &str, error: Error| assert_eq!(error.kind(), ErrorKind::NotFound, "{what}");
+    absent("metadata", session.get_table_metadata(&id).unwrap_err());
+    absent("rows", session.get_table_data(&id, Default::default()).unwrap_err());
+    absent("an append", {
+        let rows = json!({ "frame": { "columns": ["result"], "data": [["1"]] } });
+        session.append_table_data(&id, request(rows)).unwrap_err()
+    });
+    absent("an aggregate", {
+        let count = json!({ "aggregates": [{ "function": "COUNT" }] });
+        session.aggregate_table_data(&id, request(count)).unwrap_err()
+    });
+    let mut csv = Vec::new();
+    let exported = session.export_table_data(&id, Default::default(), &mut csv, &control());
+    absent("an export", exported.unwrap_err());
+    // As for every id of no table, nothing happens.
+    session.delete_table(&id).unwrap();
+    assert_eq!(count(&session, QueryStepsRequest::new()), 40);
+    let quota = json!({ "workspace": result.workspace, "rowsMax": 10 });
+    session.set_quota(request(quota)).unwrap();
+    let quotas = write(&session.list_quotas(Default::default()).unwrap()).to_string();
+    assert!(!quotas.contains("\"rows\":40"), "{quotas}");
+    // The bound of rows is one of tables: steps go on.
+    add(&session, result, 40..60);
+    let own = session.create_table(CreateTableRequest::new([
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index)
+    ]));
+    assert_ne!(own.unwrap().to_string(), STEPS_TABLE);
+    store.assert_sound();
+}
+
+#[test]
+fn copies_of_a_store_have_its_steps() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let options = || small(StoreOptions::default());
+    let store = options().open(path("store")).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let made = create(&session, vec![gain("P", "1"), gain("P", "2")]);
+    for result in &made {
+        add(&session, result, 0..30);
+    }
+    store.maintain(&control()).unwrap();
+    let change = UpdateStepRequest::new()
+        .result_id(id_of(&made[0]).to_string())
+        .step_id(session.get_steps(None, Some(1), false).unwrap().steps[0].step_id.clone().unwrap())
+        .name("changed after it was sealed");
+    session.update_steps(vec![change], false, false, false).unwrap().require_all().unwrap();
+    add(&session, &made[1], 30..35);
+    let expected = all(&session);
+    store.backup(path("backup"), &control()).unwrap();
+    let look = options().look(path("store")).unwrap();
+    assert_eq!(all(&look.session(Identity::user("bob"))), expected);
+    drop(look);
+    drop(session);
+    store.close().unwrap();
+    Store::restore(path("backup"), path("restored"), &control()).unwrap();
+    let report = Store::salvage(path("store"), path("salvaged"), &control()).unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    for copy in ["backup", "restored", "salvaged"] {
+        let store = options().open(path(copy)).unwrap();
+        let session = store.session(Identity::user("ada"));
+        assert_eq!(all(&session), expected, "{copy}");
+        let report = store.verify(VerifyLevel::Checksums, &control()).unwrap();
+        assert_eq!(report.findings, [], "{copy}");
+        // The copy goes on where the store was.
+        let more = add(&session, &made[0], 30..31);
+        assert!(
+            expected["steps"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|known| { known["stepId"] != write(&more[0].step_id) })
+        );
+    }
+}
+
+#[test]
+fn a_result_with_its_steps_is_one_commit_with_one_sync() {
+    let disk = SimDisk::new(1);
+    let options = small(StoreOptions::default().seed(Some(1)));
+    let store = options.open_disk(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    create(&session, vec![gain("P", "0")]);
+    let before = disk.trace().len();
+    session
+        .transaction(|tx| {
+            let made = tx.create_results(vec![gain("P", "1")])?.into_result()?.results;
+            let steps = (0..50).map(|number| step(&made[0], number)).collect();
+            tx.create_steps(steps, true)?.into_result().map(drop)
+        })
+        .unwrap();
+    let trace = disk.trace();
+    let syncs: Vec<_> = trace[before..]
+        .iter()
+        .filter(|entry| matches!(entry.kind, OpKind::Sync | OpKind::SyncDir))
+        .collect();
+    assert_eq!(syncs.len(), 1, "{syncs:?}");
+    assert_eq!(count(&session, QueryStepsRequest::new()), 50);
+}
+
+#[test]
+fn a_walk_sees_each_unchanged_step_once_while_steps_are_written_and_sealed() {
+    for order in [None, Some(StepOrderBy::Name), Some(StepOrderBy::StartedAt)] {
+        let mut store = TestStore::with(small);
+        let mut session = store.session();
+        let made = create(&session, (0..6).map(|at| gain("P", &at.to_string())).collect());
+        for result in &made {
+            add(&session, result, 0..20);
+        }
+        let touched: BTreeSet<String> = session
+            .query_steps(QueryStepsRequest::new().filter("name == \"step 7\""))
+            .unwrap()
+            .steps
+            .into_iter()
+            .filter_map(|step| step.step_id)
+            .collect();
+        let before: BTreeSet<String> = session
+            .get_steps(None, Some(1_000), false)
+            .unwrap()
+            .steps
+            .into_iter()
+            .filter_map(|step| step.step_id)
+            .collect();
+        let mut query = QueryStepsRequest::new().take(7_i64);
+        query.order_by = order;
+        let (mut seen, mut round) = (BTreeMap::<String, usize>::new(), 0);
+        loop {
+            let page = session.query_steps(query.clone()).unwrap();
+            for step in page.steps {
+                *seen.entry(step.step_id.unwrap()).or_default() += 1;
+            }
+            query.continuation_token = page.continuation_token;
+            if query.continuation_token.is_none() {
+                break;
+            }
+            round += 1;
+            match round % 4 {
+                0 => drop(store.store.maintain(&control()).unwrap()),
+                1 => drop(add(&session, &made[round % 6], 20..22)),
+                2 => {
+                    let step_id = touched.iter().nth(round % touched.len()).unwrap().clone();
+                    for result in &made {
+                        let change = UpdateStepRequest::new()
+                            .result_id(id_of(result).to_string())
+                            .step_id(step_id.clone())
+                            .name(format!("step 7 of {round}"));
+                        let _ = session.update_steps(vec![change], false, false, false).unwrap();
+                    }
+                }
+                _ => {
+                    drop(session);
+                    store = store.reopen();
+                    session = store.session();
+                }
+            }
+        }
+        for id in before.difference(&touched) {
+            assert_eq!(seen.get(id), Some(&1), "{order:?}: {id} after {round} pages");
+        }
+        assert!(round > 10, "{round}");
+    }
+}
+
+#[test]
+fn a_result_that_moves_to_another_workspace_takes_its_steps_along_at_once() {
+    let store = TestStore::with(|options| {
+        small(options).access_policy(Rule(|who, _, _| match who.user_id() {
+            "guest" => Visibility::workspaces(["open"]),
+            _ => Visibility::All,
+        }))
+    });
+    let (session, guest) = (store.session(), store.store.session(Identity::user("guest")));
+    let made = create(&session, vec![gain("P", "1").workspace("open"), gain("P", "2")]);
+    for result in &made {
+        add(&session, result, 0..20);
+    }
+    store.store.maintain(&control()).unwrap();
+    let seen = |session: &Session| {
+        let values = QueryStepValuesRequest::new().field(StepField::Name);
+        let paths = session.get_paths(None, None, true).unwrap();
+        (
+            count(session, QueryStepsRequest::new()),
+            count(session, QueryStepsRequest::new().filter("name == \"step 3\"")),
+            session.query_step_values(values).unwrap().len(),
+            paths.total_count,
+            session.get_step(&id_of(&made[1]), &first_of(&store.session(), &made[1])).is_ok(),
+        )
+    };
+    assert_eq!(seen(&session), (40, 2, 20, Some(20), true));
+    assert_eq!(seen(&guest), (20, 1, 20, Some(20), false));
+    let files = || store.store.verify(VerifyLevel::Headers, &control()).unwrap().file_bytes;
+    let bytes = files();
+    let open = UpdateResultRequest::new().id(id_of(&made[1]).to_string()).workspace("open");
+    session.update_results(vec![open], false, false).unwrap().require_all().unwrap();
+    assert_eq!(seen(&guest), (40, 2, 20, Some(20), true));
+    assert_eq!(files(), bytes, "nothing is rewritten");
+    let answered = guest.get_steps(None, Some(100), false).unwrap().steps;
+    assert!(answered.iter().all(|step| step.workspace.as_deref() == Some("open")));
+    let hidden = UpdateResultRequest::new().id(id_of(&made[0]).to_string()).workspace("closed");
+    session.update_results(vec![hidden], false, false).unwrap().require_all().unwrap();
+    assert_eq!(seen(&guest), (20, 1, 20, Some(20), true));
+    let refused = guest.delete_step(&id_of(&made[0]), &first_of(&session, &made[0]), false);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+fn first_of(session: &Session, result: &TestResult) -> String {
+    let query = QueryStepsRequest::new().filter(format!("resultId == \"{}\"", id_of(result)));
+    session.query_steps(query.take(1_i64)).unwrap().steps[0].step_id.clone().unwrap()
+}
+
+#[test]
+fn steps_of_a_page_and_of_a_sort_stay_within_the_memory_of_a_query() {
+    let store = TestStore::with(|options| small(options).query_memory_bytes(1 << 20));
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    for number in 0..30 {
+        let mut large = step(result, number);
+        large.inputs = Some(vec![NamedValue::new("text", json!("x".repeat(60_000)))]);
+        session.create_steps(vec![large], false).unwrap().require_all().unwrap();
+    }
+    for sealed in [false, true] {
+        for order in [None, Some(StepOrderBy::Name)] {
+            let mut query = QueryStepsRequest::new();
+            query.order_by = order;
+            let error = session.query_steps(query.clone()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{sealed} {order:?}");
+            assert!(error.message().contains("query_memory_bytes"), "{error}");
+            assert_eq!(session.query_steps(query.take(5_i64)).unwrap().steps.len(), 5);
+        }
+        store.store.maintain(&control()).unwrap();
+    }
+}
+
+#[test]
+fn many_names_long_names_and_many_parameters_work() {
+    let store = TestStore::with(|options| options.maintenance_thread(false).seal_rows(1_000));
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    let parameters = |count: usize, name: &dyn Fn(usize) -> String| {
+        let entry = |at: usize| {
+            let entry = [("name", name(at)), ("measurement", at.to_string())];
+            BTreeMap::from(entry.map(|(key, text)| (key.to_owned(), text)))
+        };
+        StepData::new().parameters((0..count).map(entry).collect::<Vec<_>>())
+    };
+    let long = "n".repeat(1_024);
+    let steps = vec![
+        step(result, 0).data(parameters(10_000, &|at| format!("measurement {at}"))),
+        step(result, 1).name(long.clone()).data(parameters(3, &|at| format!("{at}{long}"))),
+        step(result, 2).data(parameters(100_000, &|_| "v".to_owned())),
+    ];
+    let made = session.create_steps(steps, false).unwrap().into_result().unwrap().steps;
+    let more = session
+        .create_steps(vec![step(result, 3).data(parameters(100_001, &|_| "v".to_owned()))], false);
+    assert_eq!(more.unwrap().failed.unwrap().len(), 1);
+    for _ in 0..2 {
+        for step in &made {
+            let found = session.get_step(&id_of(result), step.step_id.as_ref().unwrap()).unwrap();
+            assert!(found == *step);
+        }
+        let filter = "data.parameters.Any(name == \"measurement 9999\")";
+        assert_eq!(count(&session, QueryStepsRequest::new().filter(filter)), 1);
+        store.store.maintain(&control()).unwrap();
+    }
+    store.assert_sound();
+}
+
+#[test]
+fn maintenance_gives_the_space_of_deleted_results_back() {
+    let store = TestStore::with(|options| options.maintenance_thread(false).seal_rows(1_000));
+    let session = store.session();
+    let mut ids = Vec::new();
+    for round in 0..20 {
+        let requests = (0..10).map(|at| gain("P", &format!("{round} {at}"))).collect();
+        for result in create(&session, requests) {
+            add(&session, &result, 0..30);
+            ids.push(id_of(&result));
+        }
+        store.store.maintain(&control()).unwrap();
+    }
+    let rows = |store: &TestStore| {
+        let report = store.store.verify(VerifyLevel::Headers, &control()).unwrap();
+        report.file_bytes
+    };
+    let before = rows(&store);
+    let (gone, kept) = ids.split_at(150);
+    session.delete_results(gone.to_vec(), true).unwrap();
+    assert_eq!(count(&session, QueryStepsRequest::new()), 50 * 30);
+    store.store.maintain(&control()).unwrap();
+    let after = rows(&store);
+    assert!(after * 2 < before, "{before} bytes became {after}");
+    assert_eq!(count(&session, QueryStepsRequest::new()), 50 * 30);
+    session
+        .get_step(&kept[0], &first_of(&session, &session.get_result(&kept[0]).unwrap()))
+        .unwrap();
+    store.assert_sound();
+}
