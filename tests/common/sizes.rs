@@ -108,6 +108,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("schedules", 300, 20_000),
     // Rounds of the model of searches.
     ("search_rounds", 250, 10_000),
+    // Random changes of steps, compared with a plain list.
+    ("step_models", 2, 60),
     // Seeds of the model of rows that callers and a retention delete.
     ("table_models", 12, 400),
 ];

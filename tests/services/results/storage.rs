@@ -58,8 +58,7 @@ fn the_rows_of_steps_are_no_table_of_callers() {
     let mut csv = Vec::new();
     let exported = session.export_table_data(&id, Default::default(), &mut csv, &control());
     absent("an export", exported.unwrap_err());
-    // As for every id of no table, nothing happens.
-    session.delete_table(&id).unwrap();
+    absent("a deletion", session.delete_table(&id).unwrap_err());
     assert_eq!(count(&session, QueryStepsRequest::new()), 40);
     let quota = json!({ "workspace": result.workspace, "rowsMax": 10 });
     session.set_quota(request(quota)).unwrap();
