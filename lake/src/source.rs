@@ -154,7 +154,12 @@ pub(crate) fn news(
             continue;
         }
         news.last = Some((event.sequence, event.time.timestamp_millis()));
-        let Some(kind) = names.get(&folded(event.kind)).copied() else { continue };
+        // Changed steps change the record of their result.
+        let of = match event.what {
+            What::StepsChanged => folded(&RecordKind::TestResult.to_string()),
+            _ => folded(event.kind),
+        };
+        let Some(kind) = names.get(&of).copied() else { continue };
         if KINDS.get(kind) == Some(&RecordKind::Table) {
             if let Some(tables) = &mut news.tables {
                 tables.insert(event.id.clone());

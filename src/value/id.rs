@@ -76,6 +76,7 @@ impl Kind {
         match self.name {
             "Product" => "product",
             "TestResult" => "test result",
+            "TestStep" => "test step",
             "Specification" => "specification",
             "Asset" => "asset",
             "AssetUtilization" => "asset utilization",

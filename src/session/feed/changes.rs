@@ -16,6 +16,8 @@ use super::event::{LogEntry, What};
 use super::position::Position;
 use crate::error::{Error, Result};
 use crate::model::by_code;
+use crate::model::resource::Resource as _;
+use crate::model::steps::remains::RemainingSteps;
 use crate::records::{Space, envelope};
 use crate::session::Session;
 use crate::session::access::context::Context;
@@ -231,7 +233,11 @@ impl ChangeStream {
                             sequence,
                             time: time::from_millis(time_ms),
                             who: who.clone(),
-                            kind: kind.event_name(),
+                            kind: match event.what {
+                                // Told with the id of the result, of which they are a part.
+                                What::StepsChanged => RemainingSteps::KIND.event_name(),
+                                _ => kind.event_name(),
+                            },
                             id: event.id,
                             name: event.name,
                             workspace: event.workspace,

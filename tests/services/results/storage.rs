@@ -144,6 +144,46 @@ fn a_result_with_its_steps_is_one_commit_with_one_sync() {
 }
 
 #[test]
+fn a_call_tells_one_event_for_each_result_whose_steps_it_changes() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let made = create(&session, vec![gain("P", "1"), gain("P", "2")]);
+    let mut feed = session.changes(Position(0));
+    let mut events = || {
+        let mut told = Vec::new();
+        while let Some(event) = feed.poll().unwrap() {
+            let detail = event.detail.map(|detail| detail.to_string()).unwrap_or_default();
+            told.push(format!("{} {} {} {detail}", event.kind, event.what, event.id));
+        }
+        told
+    };
+    assert!(events().iter().all(|event| !event.starts_with("test step")));
+    let (one, other) = (id_of(&made[0]), id_of(&made[1]));
+    let told = |id: &TestResultId, created, updated, deleted| {
+        let detail = json!({ "created": created, "deleted": deleted, "updated": updated });
+        format!("test step STEPS_CHANGED {id} {detail}")
+    };
+    let steps = [0, 1, 2].map(|number| step(&made[0], number)).into_iter();
+    let steps = steps.chain([step(&made[1], 0).step_id("s")]).collect();
+    session.create_steps(steps, false).unwrap().require_all().unwrap();
+    let mut expected = vec![told(&one, 3, 0, 0), told(&other, 1, 0, 0)];
+    expected.sort();
+    let mut found = events();
+    found.sort();
+    assert_eq!(found, expected);
+    let change = UpdateStepRequest::new().result_id(other.to_string()).step_id("s").name("n");
+    session.update_steps(vec![change], false, false, false).unwrap().require_all().unwrap();
+    assert_eq!(events(), [told(&other, 0, 1, 0)]);
+    session.delete_step(&other, "s", false).unwrap();
+    assert_eq!(events(), [told(&other, 0, 0, 1)]);
+    session.delete_result(&one, false).unwrap();
+    assert_eq!(
+        events(),
+        [format!("test result DELETED {one} "), format!("test step CREATED {one} ")]
+    );
+}
+
+#[test]
 fn a_walk_sees_each_unchanged_step_once_while_steps_are_written_and_sealed() {
     for order in [None, Some(StepOrderBy::Name), Some(StepOrderBy::StartedAt)] {
         let mut store = TestStore::with(small);

@@ -228,7 +228,7 @@ impl StepEdits {
                     if is_gone {
                         draft.delete_by_store::<RemainingSteps>(key)?;
                     } else {
-                        draft.put_with(&remains, What::StepsChanged, Some(detail))?;
+                        draft.put_with(&remains, What::Updated, Some(detail))?;
                     }
                 }
             }
