@@ -99,16 +99,20 @@ pub(crate) fn chunks(
     Ok(rows.into_iter().map(RowChunk::of).collect())
 }
 
-/// The chunks of all records from `from` on, each with its record, in order of the records.
+/// The chunks of all records from `from` on, a record and the number of a first row, each with its
+/// record, in order of the records.
 pub(crate) fn all_chunks<'v>(
     view: &View<'v>,
     table: &StoreTable,
-    from: Option<RecordKey>,
+    from: Option<(RecordKey, u64)>,
 ) -> Result<impl Iterator<Item = Result<(RecordKey, RowChunk)>> + use<'v>> {
     let table_key = key_of(table.id)?;
     let prefix = table_key.as_bytes().to_vec();
     let mut start = prefix.clone();
-    start.extend(from.iter().flat_map(|record| record.as_bytes()));
+    if let Some((record, first)) = from {
+        start.extend_from_slice(record.as_bytes());
+        start.extend_from_slice(&first.to_be_bytes());
+    }
     let end = crate::value::key::after_prefix(&prefix);
     let mut cursor = view.source().cursor(Space::RowChunks, &start, end.as_deref())?;
     let mut next = move || -> Result<Option<(RecordKey, RowChunk)>> {

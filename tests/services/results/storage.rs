@@ -184,6 +184,120 @@ fn a_call_tells_one_event_for_each_result_whose_steps_it_changes() {
 }
 
 #[test]
+fn calls_of_one_transaction_see_the_steps_of_each_other() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    add(&session, result, 0..20);
+    store.store.maintain(&control()).unwrap();
+    let first = first_of(&session, result);
+    session
+        .transaction(|tx| {
+            let new = |id: &str| step(result, 0).step_id(id);
+            tx.create_steps(vec![new("a"), step(result, 21)], false)?.require_all()?;
+            // Nothing stored is named, and something drafted before is.
+            tx.create_steps(vec![step(result, 22)], true)?.require_all()?;
+            tx.create_steps(vec![new("b").parent_id("a")], false)?.require_all()?;
+            let taken = tx.create_steps(vec![new("a")], false)?;
+            assert_eq!(taken.failed.map(|failed| failed.len()), Some(1));
+            let change = UpdateStepRequest::new().result_id(id_of(result).to_string());
+            let change = change.step_id(first.clone()).status(StatusType::Failed);
+            tx.update_steps(vec![change.clone()], false, false, false)?.require_all()?;
+            tx.update_steps(vec![change.name("twice")], false, false, false)?.require_all()?;
+            let pair = StepIdResultIdPair::new("b", id_of(result).to_string());
+            assert_eq!(tx.delete_steps(vec![pair], false)?, None);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(count(&session, QueryStepsRequest::new()), 23);
+    let step = session.get_step(&id_of(result), &first).unwrap();
+    assert_eq!((step.name.as_deref(), step.has_children), (Some("twice"), Some(false)));
+    let summary = session.get_result(&id_of(result)).unwrap().status_type_summary.unwrap();
+    assert_eq!((summary.passed, summary.failed), (22, 1));
+    let a = session.get_step(&id_of(result), "a").unwrap();
+    assert_eq!(a.has_children, Some(false));
+    store.assert_sound();
+}
+
+#[test]
+fn an_id_that_will_be_generated_is_refused() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    let made = add(&session, result, 0..2);
+    let id = |at: usize| made[at].step_id.clone().unwrap();
+    let later = format!("{}{}", &id(1)[..35], "9");
+    assert!(id(1).ends_with('1'), "{}", id(1));
+    for refused in [
+        step(result, 0).step_id(later.clone()),
+        step(result, 0).parent_id(later.clone()),
+        step(result, 0).children([step(result, 1).step_id(later.clone())]),
+    ] {
+        let answer = session.create_steps(vec![refused], false).unwrap();
+        let error = answer.error.unwrap().inner_errors[0].message.clone().unwrap();
+        assert!(error.contains("choose another"), "{error}");
+    }
+    let change = UpdateStepRequest::new().result_id(id_of(result).to_string()).step_id(id(0));
+    let moved = session.update_steps(vec![change.parent_id(later)], false, false, false).unwrap();
+    assert_eq!(moved.failed.unwrap().len(), 1);
+    // The id of the result itself, and those of its steps, are no such ids.
+    let own = step(result, 3).step_id(id_of(result).to_string()).parent_id(id(0));
+    session.create_steps(vec![own], false).unwrap().require_all().unwrap();
+    session.delete_step(&id_of(result), &id(1), false).unwrap();
+    let again = step(result, 4).step_id(id(1));
+    session.create_steps(vec![again], false).unwrap().require_all().unwrap();
+    assert_eq!(count(&session, QueryStepsRequest::new()), 3);
+}
+
+#[test]
+fn a_result_with_many_steps_is_read_page_by_page() {
+    let store = TestStore::with(|options| options.maintenance_thread(false).seal_rows(2_000));
+    let session = store.session();
+    let made = create(&session, vec![gain("P", "1"), gain("P", "2"), gain("P", "3")]);
+    let large = &made[1];
+    let mut ids: Vec<String> = Vec::new();
+    for result in &made {
+        let batches = if result.id == large.id { 12 } else { 1 };
+        for batch in 0..batches {
+            let steps = add(&session, result, batch * 500..(batch + 1) * 500);
+            if result.id == large.id {
+                ids.extend(steps.into_iter().filter_map(|step| step.step_id));
+            }
+        }
+        store.store.maintain(&control()).unwrap();
+    }
+    let change = |ids: &[String], at: usize| {
+        let change = UpdateStepRequest::new().result_id(id_of(large).to_string());
+        let change = change.step_id(ids[at].clone()).name("changed");
+        session.update_steps(vec![change], false, false, false).unwrap().require_all().unwrap();
+    };
+    for at in [0, 63, 64, 1_000, 1_001, 1_003, 2_999, 5_999] {
+        change(&ids, at);
+    }
+    let gone = ids.remove(2_000);
+    session.delete_step(&id_of(large), &gone, false).unwrap();
+    let of_large = QueryStepsRequest::new().filter(format!("resultId == \"{}\"", id_of(large)));
+    for take in [100_i64, 999] {
+        let mut query = of_large.clone().take(take);
+        let mut seen = Vec::new();
+        loop {
+            let page = session.query_steps(query.clone()).unwrap();
+            seen.extend(page.steps.into_iter().filter_map(|step| step.step_id));
+            query.continuation_token = page.continuation_token;
+            if query.continuation_token.is_none() {
+                break;
+            }
+            change(&ids, seen.len() / 2);
+        }
+        assert!(seen == ids, "pages of {take}");
+        store.store.maintain(&control()).unwrap();
+    }
+    assert_eq!(count(&session, of_large), 5_999);
+    assert_eq!(count(&session, QueryStepsRequest::new()), 6_999);
+    store.assert_sound();
+}
+
+#[test]
 fn a_walk_sees_each_unchanged_step_once_while_steps_are_written_and_sealed() {
     for order in [None, Some(StepOrderBy::Name), Some(StepOrderBy::StartedAt)] {
         let mut store = TestStore::with(small);

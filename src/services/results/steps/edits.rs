@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step, UpdateStepRequest};
 use crate::model::steps::remains::RemainingSteps;
-use crate::model::{Status, StatusTypeSummary, TestResult};
+use crate::model::steps::stored::generated_seq;
+use crate::model::{Status, StatusType, StatusTypeSummary, TestResult};
 use crate::services::service_record::absent;
 use crate::session::{Draft, What};
 use crate::value::{Action, RecordKey};
@@ -33,6 +34,16 @@ impl Owner {
             Self::Result(result) => result.workspace(),
             Self::Remains(remains) => remains.workspace(),
         }
+    }
+
+    /// How many steps of the result have each type of status; nothing of a result that is gone, of
+    /// which no summary is kept.
+    fn counts(&self) -> [u64; STATUS_TYPES.len()] {
+        let summary = match self {
+            Self::Result(result) => result.status_type_summary.clone().unwrap_or_default(),
+            Self::Remains(_) => StatusTypeSummary::default(),
+        };
+        STATUS_TYPES.map(|of| of.parse().map_or(0, |of: StatusType| summary.count(of)))
     }
 
     fn steps_created(&self) -> u64 {
@@ -75,14 +86,54 @@ pub(super) fn unknown_step(result_id: &str, step_id: &str) -> Error {
         .with_args([result_id, step_id])
 }
 
+/// Whether a new step, or a child of it, has an id or a parent that a caller chose, so that it may
+/// have to do with other steps.
+fn names_steps(request: &CreateStepRequest) -> bool {
+    let is_chosen = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
+    is_chosen(&request.step_id)
+        || is_chosen(&request.parent_id)
+        || request.children.iter().flatten().any(names_steps)
+}
+
+/// Generated ids have numbers below this one.
+const SEQ_MAX: u64 = 1 << 40;
+
+/// Refuses an id that the store will generate for a later step: it would name another one then.
+fn check_unused(id: Option<&str>, result: RecordKey, next_seq: u64, member: &str) -> Result<()> {
+    let seq = id.and_then(|id| generated_seq(result, id));
+    if seq.is_some_and(|seq| (next_seq..SEQ_MAX).contains(&seq)) {
+        return Err(Error::invalid(
+            "the id is one that the store generates for a later step of the result; choose another",
+        )
+        .at_member(member));
+    }
+    Ok(())
+}
+
+fn check_unused_ids(request: &CreateStepRequest, result: RecordKey, next_seq: u64) -> Result<()> {
+    check_unused(request.step_id.as_deref(), result, next_seq, "stepId")?;
+    check_unused(request.parent_id.as_deref(), result, next_seq, "parentId")?;
+    request
+        .children
+        .iter()
+        .flatten()
+        .try_for_each(|child| check_unused_ids(child, result, next_seq))
+}
+
 /// The key of a result from its id.
 pub(super) fn key_of(result_id: &str) -> Option<RecordKey> {
     RecordKey::parse(TestResult::KIND.id, result_id)
 }
 
 impl StepEdits {
-    /// The steps of a result, or what is left of one, if the caller may see it and change it.
-    fn open(&mut self, draft: &Draft<'_>, result_id: &str) -> Result<Option<&mut Edit>> {
+    /// The steps of a result, or what is left of one, if the caller may see it and change it. The
+    /// stored steps are read if the change has to do with them.
+    fn open(
+        &mut self,
+        draft: &Draft<'_>,
+        result_id: &str,
+        reads_steps: bool,
+    ) -> Result<Option<&mut Edit>> {
         let Some(key) = key_of(result_id) else { return Ok(None) };
         if !self.edits.contains_key(&key) {
             let owner = match draft.get::<TestResult>(result_id)? {
@@ -99,11 +150,15 @@ impl StepEdits {
             let set = if next_seq == 0 {
                 StepSet::empty(key, 0)
             } else {
-                StepSet::load(draft.view(), key, next_seq)?
+                StepSet::unread(key, next_seq, owner.counts())
             };
             self.edits.insert(key, Edit { owner, set, created: 0, updated: 0, deleted: 0 });
         }
-        Ok(self.edits.get_mut(&key))
+        let edit = self.edits.get_mut(&key);
+        match edit {
+            Some(edit) if reads_steps => edit.set.read(draft.view()).map(|()| Some(edit)),
+            edit => Ok(edit),
+        }
     }
 
     /// Creates a step with its children.
@@ -120,9 +175,10 @@ impl StepEdits {
             Error::invalid("a step needs the id of its result").at_member("resultId")
         })?;
         let edit = self
-            .open(draft, &result_id)?
+            .open(draft, &result_id, names_steps(&request))?
             .filter(|edit| matches!(edit.owner, Owner::Result(_)))
             .ok_or_else(|| absent::<TestResult>(&result_id))?;
+        check_unused_ids(&request, edit.set.result(), edit.set.next_seq())?;
         let step = convert::new_step(request, &result_id, draft.now())?;
         let made = edit.set.create(step)?;
         edit.created += made.len();
@@ -149,11 +205,12 @@ impl StepEdits {
         let step_id = required(&request.step_id, "stepId")?;
         let result_id = required(&request.result_id, "resultId")?;
         let unknown = || unknown_step(&result_id, &step_id);
-        let edit = self.open(draft, &result_id)?.ok_or_else(unknown)?;
+        let edit = self.open(draft, &result_id, true)?.ok_or_else(unknown)?;
         let at = edit.set.find(&step_id).ok_or_else(unknown)?;
         let change = StepChange::new(request)?;
         let mut after = edit.set.get(at).cloned().ok_or_else(unknown)?;
         let parent_id = change.parent_id();
+        check_unused(parent_id.as_deref(), edit.set.result(), edit.set.next_seq(), "parentId")?;
         change.apply(&mut after, replace, draft.now());
         convert::check_size(&after)?;
         edit.set.update(at, parent_id, |step| {
@@ -176,7 +233,7 @@ impl StepEdits {
         step_id: &str,
     ) -> Result<()> {
         let unknown = || unknown_step(result_id, step_id);
-        let edit = self.open(draft, result_id)?.ok_or_else(unknown)?;
+        let edit = self.open(draft, result_id, true)?.ok_or_else(unknown)?;
         if !edit.set.delete(step_id) {
             return Err(unknown());
         }
@@ -204,7 +261,10 @@ impl StepEdits {
     /// `LimitExceeded` for too many changes; those of the disk.
     pub(super) fn save(self, draft: &mut Draft<'_>, update_total_time: bool) -> Result<()> {
         for edit in self.edits.into_values().filter(|edit| !edit.is_empty()) {
-            let Edit { owner, set, created, updated, deleted } = edit;
+            let Edit { owner, mut set, created, updated, deleted } = edit;
+            if update_total_time {
+                set.read(draft.view())?;
+            }
             let detail = json!({ "created": created, "updated": updated, "deleted": deleted });
             match owner {
                 Owner::Result(result) => {

@@ -224,11 +224,6 @@ impl StepFilter {
         self.reads_workspace
     }
 
-    /// Whether every step matches.
-    pub(super) fn is_empty(&self) -> bool {
-        self.filter.is_none()
-    }
-
     /// Whether a step matches.
     ///
     /// # Errors

@@ -7,14 +7,16 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::set::severity;
+use super::set::{CHUNK_STEPS, severity};
 use crate::arrow::array::{Array as _, AsArray as _, RecordBatch};
 use crate::arrow::datatypes::Int64Type;
 use crate::columnar::{Locator, MergedScan, Predicates, TableView, fetch_rows, index_rows};
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Constant, Shape};
+use crate::model::TestResult;
+use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::{StepColumn, steps_of};
-use crate::model::steps::stored::{StepChunk, StoredStep, index_of, result_key};
+use crate::model::steps::stored::{StepChunk, StoredStep, index_of, rest_of, result_key};
 use crate::model::tables::store_table::STEPS;
 use crate::session::View;
 use crate::session::tables::{RowChunk, all_chunks, chunks, sealed};
@@ -24,6 +26,10 @@ use crate::value::{Control, RecordKey};
 const TOGETHER: usize = 256;
 /// Up to so many results are read one by one; more are read in one pass over all of them.
 const ONE_BY_ONE: usize = 512;
+
+/// All steps of a result with at most so many are read at once; of one with more, a page after
+/// another.
+const AT_ONCE: u64 = 2_048;
 
 /// The place of a step in the order of result and creation.
 pub(super) type Position = (RecordKey, u64);
@@ -61,15 +67,16 @@ pub(super) fn each_step(
 ) -> Result<()> {
     match selection {
         Selection::Of(results) if results.len() <= ONE_BY_ONE => {
-            one_by_one(view, results, after, f)
+            one_by_one(view, results, shapes, after, f)
         }
-        _ => Pass::new(view, selection, shapes, after, &Control::default())?.run(f),
+        _ => Pass::new(view, selection, shapes, after, &Control::default())?.run(f).map(drop),
     }
 }
 
 fn one_by_one(
     view: &View<'_>,
     results: &BTreeSet<RecordKey>,
+    shapes: Vec<Shape>,
     after: Option<Position>,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
@@ -77,6 +84,15 @@ fn one_by_one(
     let from = after.map(|(result, _)| result);
     for result in results.iter().copied().filter(|result| from.is_none_or(|from| *result >= from)) {
         view.context().check_deadline()?;
+        if steps_created(view, result)? > AT_ONCE {
+            let selection = Selection::Of(BTreeSet::from([result]));
+            let shapes = shapes.clone();
+            let pass = Pass::new(view, &selection, shapes, after, &Control::default())?;
+            if !pass.run(f)? {
+                return Ok(());
+            }
+            continue;
+        }
         let mut steps = Vec::new();
         for chunk in chunks(view, &STEPS, result)? {
             steps.extend(chunk.value::<StepChunk>()?.steps);
@@ -100,6 +116,15 @@ fn one_by_one(
     Ok(())
 }
 
+/// How many steps a result has got; none if there is neither the result nor what is left of it.
+fn steps_created(view: &View<'_>, result: RecordKey) -> Result<u64> {
+    if let Some(result) = view.any_by_key::<TestResult>(result)? {
+        return Ok(result.steps_created);
+    }
+    let remains = view.any_by_key::<RemainingSteps>(result)?;
+    Ok(remains.map_or(0, |remains| remains.steps_created))
+}
+
 /// A step of a result, or where its sealed rows are.
 enum Found {
     Step(Box<StoredStep>),
@@ -121,22 +146,34 @@ pub(super) fn each_tally(
     f: &mut dyn FnMut(RecordKey, &[Tallied]) -> Result<()>,
 ) -> Result<()> {
     let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, control)?;
-    while let Some((result, steps)) = pass.next_group()? {
-        let tallied = |(seq, found): &(u64, Found)| match found {
-            Found::Step(step) => (*seq, step.status_type.as_deref().and_then(severity)),
-            Found::Rows { rank, .. } => (*seq, rank.map(usize::from)),
+    let mut open: Option<(RecordKey, Vec<Tallied>)> = None;
+    while let Some((result, seq, found)) = pass.next()? {
+        let rank = match found {
+            Found::Step(step) => step.status_type.as_deref().and_then(severity),
+            Found::Rows { rank, .. } => rank.map(usize::from),
         };
-        f(result, &steps.iter().map(tallied).collect::<Vec<_>>())?;
+        if open.as_ref().is_none_or(|(of, _)| *of != result)
+            && let Some((of, steps)) = open.replace((result, Vec::new()))
+        {
+            f(of, &steps)?;
+        }
+        if let Some((_, steps)) = &mut open {
+            steps.push((seq, rank));
+        }
     }
-    Ok(())
+    open.map_or(Ok(()), |(of, steps)| f(of, &steps))
 }
 
 /// A pass over the steps of many results.
 struct Pass<'v, 's> {
     selection: &'v Selection,
     after: Option<Position>,
+    /// The last result that is selected, if that is known.
+    last: Option<RecordKey>,
+    /// The chunks that were not opened, and the steps of the open one.
     chunks: Box<dyn Iterator<Item = Result<(RecordKey, RowChunk)>> + 'v>,
-    next_chunk: Option<(RecordKey, RowChunk)>,
+    open: VecDeque<(RecordKey, StoredStep)>,
+    is_done: bool,
     sealed: Option<SealedSteps>,
     view: &'v View<'s>,
 }
@@ -147,6 +184,8 @@ struct SealedSteps {
     scan: MergedScan,
     /// Steps that were read: result, number of the step, its rows.
     waiting: VecDeque<(RecordKey, u64, Found)>,
+    /// How many of them are in order: all with the first index value, or none.
+    in_order: usize,
     is_done: bool,
     control: Control,
 }
@@ -156,16 +195,8 @@ fn compare(column: StepColumn, comparison: Comparison, value: i64) -> Shape {
 }
 
 impl SealedSteps {
-    fn new(
-        table: Arc<TableView>,
-        mut shapes: Vec<Shape>,
-        from: Option<RecordKey>,
-        control: &Control,
-    ) -> Result<Self> {
+    fn new(table: Arc<TableView>, mut shapes: Vec<Shape>, control: &Control) -> Result<Self> {
         shapes.push(compare(StepColumn::Position, Comparison::Eq, 0));
-        if let Some(from) = from {
-            shapes.push(compare(StepColumn::Result, Comparison::Ge, index_of(from)));
-        }
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
         let columns = [
             StepColumn::Result,
@@ -178,7 +209,14 @@ impl SealedSteps {
         let (view, predicates) = (table.clone(), Arc::new(predicates));
         let scan =
             MergedScan::new(view, predicates, columns, None, control.clone())?.with_locators();
-        Ok(Self { table, scan, waiting: VecDeque::new(), is_done: false, control: control.clone() })
+        Ok(Self {
+            table,
+            scan,
+            waiting: VecDeque::new(),
+            in_order: 0,
+            is_done: false,
+            control: control.clone(),
+        })
     }
 
     /// Reads on until all steps of the next result are there.
@@ -215,33 +253,27 @@ impl SealedSteps {
         Ok(())
     }
 
-    /// The result of the next step.
-    fn next_result(&mut self) -> Result<Option<RecordKey>> {
-        self.fill()?;
-        // Results with one index value are told apart by the rest of their keys.
-        let Some(first) = self.waiting.front() else { return Ok(None) };
-        let index = index_of(first.0);
-        let same = self.waiting.iter().take_while(|(key, ..)| index_of(*key) == index);
-        Ok(same.map(|(key, ..)| *key).min())
-    }
-
-    /// Takes the steps of a result out.
-    fn take(&mut self, result: RecordKey) -> Vec<(u64, Found)> {
-        let index = index_of(result);
-        let same = self.waiting.iter().take_while(|(key, ..)| index_of(*key) == index).count();
-        let mut taken = Vec::new();
-        let mut left = VecDeque::new();
-        for (key, seq, found) in self.waiting.drain(..same) {
-            if key == result {
-                taken.push((seq, found));
-            } else {
-                left.push_back((key, seq, found));
+    /// The place of the next step.
+    fn peek(&mut self) -> Result<Option<Position>> {
+        if self.in_order == 0 {
+            self.fill()?;
+            // Results with one index value are told apart by the rest of their keys, and a step that
+            // was changed was appended after those with greater numbers.
+            let index = self.waiting.front().map(|(result, ..)| index_of(*result));
+            let is_first =
+                |(result, ..): &&(RecordKey, u64, Found)| Some(index_of(*result)) == index;
+            self.in_order = self.waiting.iter().take_while(is_first).count();
+            let steps = self.waiting.make_contiguous();
+            if let Some(first) = steps.get_mut(..self.in_order) {
+                first.sort_by_key(|(result, seq, _)| (*result, *seq));
             }
         }
-        for step in left.into_iter().rev() {
-            self.waiting.push_front(step);
-        }
-        taken
+        Ok(self.waiting.front().map(|(result, seq, _)| (*result, *seq)))
+    }
+
+    fn pop(&mut self) -> Option<(RecordKey, u64, Found)> {
+        self.in_order = self.in_order.saturating_sub(1);
+        self.waiting.pop_front()
     }
 
     /// The steps at these rows, in this order.
@@ -265,70 +297,103 @@ impl<'v, 's> Pass<'v, 's> {
     fn new(
         view: &'v View<'s>,
         selection: &'v Selection,
-        shapes: Vec<Shape>,
+        mut shapes: Vec<Shape>,
         after: Option<Position>,
         control: &Control,
     ) -> Result<Self> {
-        let first = match selection {
-            Selection::All => None,
-            Selection::Of(results) => results.first().copied(),
+        let (first, last) = match selection {
+            Selection::All => (None, None),
+            Selection::Of(results) => (results.first().copied(), results.last().copied()),
         };
         let from = after.map(|(result, _)| result).max(first);
+        if let Some(from) = from {
+            shapes.push(compare(StepColumn::Result, Comparison::Ge, index_of(from)));
+        }
+        if let Some(last) = last {
+            shapes.push(compare(StepColumn::Result, Comparison::Le, index_of(last)));
+        }
+        // The numbers of a chunk follow each other, so none before this one is in a chunk with it.
+        let mut from_first = 0;
+        if let Some((result, seq)) = after.filter(|(result, _)| from == Some(*result)) {
+            from_first = seq.saturating_sub(CHUNK_STEPS as u64);
+            if from == last {
+                let seq = seq.cast_signed();
+                shapes.push(Shape::Any(vec![
+                    compare(StepColumn::Seq, Comparison::Gt, seq),
+                    // Another result with the same index value.
+                    Shape::Not(Box::new(compare(
+                        StepColumn::ResultRest,
+                        Comparison::Eq,
+                        rest_of(result),
+                    ))),
+                ]));
+            }
+        }
         let control = view.context().control(control);
         let sealed = sealed(view, &STEPS)?
-            .map(|table| SealedSteps::new(table, shapes, from, &control))
+            .map(|table| SealedSteps::new(table, shapes, &control))
             .transpose()?;
-        let mut chunks = Box::new(all_chunks(view, &STEPS, from)?);
-        let next_chunk = chunks.next().transpose()?;
-        Ok(Self { selection, after, chunks, next_chunk, sealed, view })
+        let chunks = Box::new(all_chunks(view, &STEPS, from.map(|from| (from, from_first)))?);
+        let (open, is_done) = (VecDeque::new(), false);
+        Ok(Self { selection, after, last, chunks, open, is_done, sealed, view })
     }
 
-    /// The steps of the next result that has any, in order, without those that come before.
-    fn next_group(&mut self) -> Result<Option<(RecordKey, Vec<(u64, Found)>)>> {
-        loop {
+    /// Opens the next chunk with steps to read.
+    fn open_chunk(&mut self) -> Result<()> {
+        while self.open.is_empty() && !self.is_done {
             self.view.context().check_deadline()?;
-            let in_chunks = self.next_chunk.as_ref().map(|(result, _)| *result);
-            let in_rows = match &mut self.sealed {
-                Some(sealed) => sealed.next_result()?,
-                None => None,
+            let Some((result, chunk)) = self.chunks.next().transpose()? else {
+                self.is_done = true;
+                break;
             };
-            let next = match (in_chunks, in_rows) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            };
-            let Some(result) = next else { return Ok(None) };
-            let mut steps = match &mut self.sealed {
-                Some(sealed) if in_rows == Some(result) => sealed.take(result),
-                _ => Vec::new(),
-            };
-            while let Some((_, chunk)) = self.next_chunk.take_if(|(of, _)| *of == result) {
-                // Chunks of other results are not decoded.
-                if self.selection.contains(result) {
-                    let found = chunk.value::<StepChunk>()?.steps.into_iter();
-                    steps.extend(found.map(|step| (step.seq, Found::Step(Box::new(step)))));
-                }
-                self.next_chunk = self.chunks.next().transpose()?;
+            self.is_done = self.last.is_some_and(|last| result > last);
+            // Chunks of other results are not decoded.
+            if !self.is_done && self.selection.contains(result) {
+                let steps = chunk.value::<StepChunk>()?.steps.into_iter();
+                let after = self.after;
+                let is_new =
+                    |step: &StoredStep| after.is_none_or(|after| (result, step.seq) > after);
+                self.open.extend(steps.filter(is_new).map(|step| (result, step)));
             }
-            if !self.selection.contains(result) {
-                continue;
+        }
+        Ok(())
+    }
+
+    /// The next step.
+    fn next(&mut self) -> Result<Option<(RecordKey, u64, Found)>> {
+        loop {
+            self.open_chunk()?;
+            let in_chunk = self.open.front().map(|(result, step)| (*result, step.seq));
+            let Some(sealed) = &mut self.sealed else { return Ok(self.pop()) };
+            let in_rows = sealed.peek()?;
+            if in_rows.is_none_or(|rows| in_chunk.is_some_and(|chunk| chunk <= rows)) {
+                return Ok(self.pop());
             }
-            steps.retain(|(seq, _)| self.after.is_none_or(|after| (result, *seq) > after));
-            steps.sort_by_key(|(seq, _)| *seq);
-            return Ok(Some((result, steps)));
+            let Some((result, seq, found)) = sealed.pop() else { return Ok(None) };
+            if self.selection.contains(result)
+                && self.after.is_none_or(|after| (result, seq) > after)
+            {
+                return Ok(Some((result, seq, found)));
+            }
         }
     }
 
-    fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<()> {
+    /// Takes the next step of the open chunk.
+    fn pop(&mut self) -> Option<(RecordKey, u64, Found)> {
+        let (result, step) = self.open.pop_front()?;
+        Some((result, step.seq, Found::Step(Box::new(step))))
+    }
+
+    /// Calls `f` with each step, until it returns false, which it then does too.
+    fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<bool> {
         let mut open: Vec<(RecordKey, u64, Found)> = Vec::new();
-        while let Some((result, steps)) = self.next_group()? {
-            for (seq, found) in steps {
-                open.push((result, seq, found));
-                if open.len() >= TOGETHER && !flush(self.sealed.as_ref(), &mut open, f)? {
-                    return Ok(());
-                }
+        while let Some(step) = self.next()? {
+            open.push(step);
+            if open.len() >= TOGETHER && !flush(self.sealed.as_ref(), &mut open, f)? {
+                return Ok(false);
             }
         }
-        flush(self.sealed.as_ref(), &mut open, f).map(drop)
+        flush(self.sealed.as_ref(), &mut open, f)
     }
 }
 

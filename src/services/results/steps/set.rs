@@ -23,7 +23,7 @@ use crate::value::ranges::RangeSet;
 /// Levels of nested children.
 pub(super) const LEVELS: usize = 100;
 /// Steps of one chunk.
-const CHUNK_STEPS: usize = 64;
+pub(super) const CHUNK_STEPS: usize = 64;
 /// Parameters of one chunk, unless one step has more.
 const CHUNK_PARAMETERS: usize = 256;
 
@@ -83,6 +83,8 @@ pub(super) struct StepSet {
     by_parent: HashMap<String, Vec<usize>>,
     /// Rows and bytes of the stored chunks.
     chunks: BTreeMap<u64, (u64, u64)>,
+    /// The number of stored steps of each type of status that were not read, if none was.
+    unread: Option<[u64; STATUS_TYPES.len()]>,
 }
 
 fn row_count(step: &StoredStep) -> u64 {
@@ -108,7 +110,37 @@ impl StepSet {
             by_id: HashMap::new(),
             by_parent: HashMap::new(),
             chunks: BTreeMap::new(),
+            unread: None,
         }
+    }
+
+    /// The steps of a result to which only such are added that have nothing to do with the stored
+    /// ones: at the top, with generated ids. The stored ones are not read; `counts` is the number of
+    /// them with each type of status.
+    pub(super) fn unread(
+        result: RecordKey,
+        next_seq: u64,
+        counts: [u64; STATUS_TYPES.len()],
+    ) -> Self {
+        Self { unread: Some(counts), ..Self::empty(result, next_seq) }
+    }
+
+    /// Reads the stored steps, if they were not read.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(super) fn read(&mut self, view: &View<'_>) -> Result<()> {
+        if self.unread.is_none() {
+            return Ok(());
+        }
+        let all = Self::load(view, self.result, self.next_seq)?;
+        let added = std::mem::replace(self, all);
+        for entry in added.entries {
+            let at = self.entries.len();
+            self.entries.push(entry);
+            self.index(at);
+        }
+        Ok(())
     }
 
     /// The stored steps of a result.
@@ -443,18 +475,9 @@ impl StepSet {
         true
     }
 
-    /// Deletes all steps.
-    pub(super) fn clear(&mut self) {
-        self.by_id.clear();
-        self.by_parent.clear();
-        for entry in &mut self.entries {
-            entry.is_deleted = true;
-        }
-    }
-
     /// How many steps have each type of status, in the order of [`STATUS_TYPES`].
-    pub(super) fn status_counts(&self) -> [u64; 11] {
-        let mut counts = [0; 11];
+    pub(super) fn status_counts(&self) -> [u64; STATUS_TYPES.len()] {
+        let mut counts = self.unread.unwrap_or_default();
         let types = self.steps().filter_map(|step| severity(step.status_type.as_deref()?));
         for count in types {
             if let Some(count) = counts.get_mut(count) {
@@ -582,15 +605,19 @@ impl StepSet {
     }
 }
 
-/// Cuts steps into chunks that are read and written together.
+/// Cuts steps into chunks that are read and written together. The numbers of a chunk follow each
+/// other, so chunks in order of their first numbers are in order of all numbers.
 fn chunked(steps: Vec<StoredStep>) -> Vec<Vec<StoredStep>> {
     let mut chunks: Vec<Vec<StoredStep>> = Vec::new();
     let mut parameters = 0;
     for step in steps {
         parameters += step.parameters().len();
-        let is_full = chunks
-            .last()
-            .is_none_or(|chunk| chunk.len() >= CHUNK_STEPS || parameters > CHUNK_PARAMETERS);
+        let follows = |chunk: &Vec<StoredStep>| {
+            chunk.last().is_some_and(|last| last.seq.checked_add(1) == Some(step.seq))
+        };
+        let is_full = chunks.last().is_none_or(|chunk| {
+            chunk.len() >= CHUNK_STEPS || parameters > CHUNK_PARAMETERS || !follows(chunk)
+        });
         if is_full {
             parameters = step.parameters().len();
             chunks.push(Vec::new());
