@@ -4,6 +4,7 @@
 //! `convert` knows both forms of a step.
 
 mod convert;
+mod csv;
 mod edits;
 mod filter;
 pub(super) mod paths;
@@ -29,8 +30,9 @@ use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
 pub(super) use convert::Replace;
+pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
-pub(super) use query::{page, values};
+pub(super) use query::{explain, page, values};
 use set::StepSet;
 
 /// The kind of steps in errors.

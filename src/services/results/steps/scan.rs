@@ -43,6 +43,14 @@ impl Selection {
             Self::Of(results) => results.contains(&result),
         }
     }
+
+    /// The results, if their steps are read one result after the other.
+    pub(super) fn one_by_one(&self) -> Option<&BTreeSet<RecordKey>> {
+        match self {
+            Self::Of(results) if results.len() <= ONE_BY_ONE => Some(results),
+            _ => None,
+        }
+    }
 }
 
 /// Calls `f` with the steps after `after`, in order, until it returns false.
@@ -56,13 +64,12 @@ pub(super) fn each_step(
     selection: &Selection,
     shapes: Vec<Shape>,
     after: Option<Position>,
+    control: &Control,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
-    match selection {
-        Selection::Of(results) if results.len() <= ONE_BY_ONE => {
-            one_by_one(view, results, after, f)
-        }
-        _ => Pass::new(view, selection, shapes, after)?.run(f),
+    match selection.one_by_one() {
+        Some(results) => one_by_one(view, results, after, control, f),
+        None => Pass::new(view, selection, shapes, after, control)?.run(f),
     }
 }
 
@@ -70,12 +77,13 @@ fn one_by_one(
     view: &View<'_>,
     results: &BTreeSet<RecordKey>,
     after: Option<Position>,
+    control: &Control,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
     let sealed = sealed(view, &STEPS)?;
     let from = after.map(|(result, _)| result);
     for result in results.iter().copied().filter(|result| from.is_none_or(|from| *result >= from)) {
-        view.context().check_deadline()?;
+        control.check()?;
         let mut steps = Vec::new();
         for chunk in chunks(view, &STEPS, result)? {
             steps.extend(chunk.value::<StepChunk>()?.steps);
@@ -106,13 +114,13 @@ enum Found {
 }
 
 /// A pass over the steps of many results.
-struct Pass<'v, 's> {
+struct Pass<'v> {
     selection: &'v Selection,
     after: Option<Position>,
     chunks: Box<dyn Iterator<Item = Result<(RecordKey, RowChunk)>> + 'v>,
     next_chunk: Option<(RecordKey, RowChunk)>,
     sealed: Option<SealedSteps>,
-    view: &'v View<'s>,
+    control: &'v Control,
 }
 
 /// The sealed steps that a scan finds, by the index values of their results.
@@ -224,31 +232,31 @@ fn damaged() -> Error {
     Error::corrupt("the table of steps is damaged; restore the store from a backup")
 }
 
-impl<'v, 's> Pass<'v, 's> {
+impl<'v> Pass<'v> {
     fn new(
-        view: &'v View<'s>,
+        view: &'v View<'_>,
         selection: &'v Selection,
         shapes: Vec<Shape>,
         after: Option<Position>,
+        control: &'v Control,
     ) -> Result<Self> {
         let first = match selection {
             Selection::All => None,
             Selection::Of(results) => results.first().copied(),
         };
         let from = after.map(|(result, _)| result).max(first);
-        let control = view.context().control(&Control::default());
         let sealed = sealed(view, &STEPS)?
-            .map(|table| SealedSteps::new(table, shapes, from, &control))
+            .map(|table| SealedSteps::new(table, shapes, from, control))
             .transpose()?;
         let mut chunks = Box::new(all_chunks(view, &STEPS, from)?);
         let next_chunk = chunks.next().transpose()?;
-        Ok(Self { selection, after, chunks, next_chunk, sealed, view })
+        Ok(Self { selection, after, chunks, next_chunk, sealed, control })
     }
 
     fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<()> {
         let mut open: Vec<(RecordKey, u64, Found)> = Vec::new();
         loop {
-            self.view.context().check_deadline()?;
+            self.control.check()?;
             let in_chunks = self.next_chunk.as_ref().map(|(result, _)| *result);
             let in_rows = match &mut self.sealed {
                 Some(sealed) => sealed.next_result()?,
