@@ -1,4 +1,4 @@
-//! Test results as CSV.
+//! Test results as CSV, and what the CSV of steps has in common with it.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -19,7 +19,17 @@ use crate::value::{Control, Env};
 /// Results that are read at once by an export.
 const STEP_RESULTS: usize = 10_000;
 
-/// One column.
+/// A column of the CSV of records.
+pub(super) trait CsvColumn {
+    type Record;
+
+    fn name(&self) -> String;
+
+    /// The cells of some records.
+    fn array(&self, records: &[Self::Record]) -> ArrayRef;
+}
+
+/// One column of results.
 enum Column {
     Member(ResultProjection),
     Steps(StatusType),
@@ -45,24 +55,16 @@ fn columns(projection: &[ResultProjection], keys: BTreeSet<String>) -> Vec<Colum
 }
 
 /// The status as one text.
-fn status_text(status: &Status) -> String {
+pub(super) fn status_text(status: &Status) -> String {
     let name = status.status_name.clone().filter(|_| status.status_type == StatusType::Custom);
     name.unwrap_or_else(|| status.status_type.as_str().to_owned())
 }
 
-fn list_text(list: Option<&Vec<String>>) -> Option<String> {
+pub(super) fn list_text(list: Option<&Vec<String>>) -> Option<String> {
     list.map(|list| serde_json::Value::from(list.as_slice()).to_string())
 }
 
 impl Column {
-    fn name(&self) -> String {
-        match self {
-            Self::Member(member) => member.path().to_owned(),
-            Self::Steps(status_type) => format!("statusTypeSummary.{status_type}"),
-            Self::Property(key) => format!("properties.{key}"),
-        }
-    }
-
     fn text(&self, result: &TestResult) -> Option<String> {
         match self {
             Self::Member(member) => match member {
@@ -83,6 +85,18 @@ impl Column {
             }
         }
     }
+}
+
+impl CsvColumn for Column {
+    type Record = TestResult;
+
+    fn name(&self) -> String {
+        match self {
+            Self::Member(member) => member.path().to_owned(),
+            Self::Steps(status_type) => format!("statusTypeSummary.{status_type}"),
+            Self::Property(key) => format!("properties.{key}"),
+        }
+    }
 
     fn array(&self, results: &[TestResult]) -> ArrayRef {
         match self {
@@ -98,18 +112,31 @@ impl Column {
 }
 
 fn misfit(error: crate::arrow::error::ArrowError) -> Error {
-    Error::corrupt("internal error: results do not fit their columns; report it").with_source(error)
+    Error::corrupt("internal error: records do not fit their columns; report it").with_source(error)
 }
 
-fn schema_of(columns: &[Column]) -> SchemaRef {
-    let field =
-        |column: &Column| Field::new(column.name(), column.array(&[]).data_type().clone(), true);
+pub(super) fn schema_of<C: CsvColumn>(columns: &[C]) -> SchemaRef {
+    let field = |column: &C| Field::new(column.name(), column.array(&[]).data_type().clone(), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
-fn batch(columns: &[Column], schema: &SchemaRef, results: &[TestResult]) -> Result<RecordBatch> {
-    let arrays = columns.iter().map(|column| column.array(results)).collect();
+pub(super) fn batch<C: CsvColumn>(
+    columns: &[C],
+    schema: &SchemaRef,
+    records: &[C::Record],
+) -> Result<RecordBatch> {
+    let arrays = columns.iter().map(|column| column.array(records)).collect();
     RecordBatch::try_new(schema.clone(), arrays).map_err(misfit)
+}
+
+/// The header and the lines of some records.
+pub(super) fn text_of_page<C: CsvColumn>(columns: &[C], records: &[C::Record]) -> Result<String> {
+    let schema = schema_of(columns);
+    let mut text = Vec::new();
+    let batches = [batch(columns, &schema, records)];
+    export_csv(String::new(), &schema, batches.into_iter(), &mut text)?;
+    String::from_utf8(text)
+        .map_err(|error| Error::corrupt("internal error: CSV is no text").with_source(error))
 }
 
 fn add_keys(result: &TestResult, keys: &mut BTreeSet<String>) {
@@ -126,12 +153,7 @@ pub(super) fn page(access: &impl Access, request: &QueryResultsRequest) -> Resul
     let mut keys = BTreeSet::new();
     results.iter().for_each(|result| add_keys(result, &mut keys));
     let columns = columns(request.projection.as_deref().unwrap_or_default(), keys);
-    let schema = schema_of(&columns);
-    let mut text = Vec::new();
-    let batches = [batch(&columns, &schema, &results)];
-    export_csv(String::new(), &schema, batches.into_iter(), &mut text)?;
-    String::from_utf8(text)
-        .map_err(|error| Error::corrupt("internal error: CSV is no text").with_source(error))
+    text_of_page(&columns, &results)
 }
 
 /// The matches of a query, in its order, in parts.

@@ -445,6 +445,71 @@ pub trait ResultService {
         self.read(|view| steps::page(view, &query)).map(Into::into)
     }
 
+    /// Returns one page of the steps that match as CSV: a header, then one line for each step,
+    /// whatever the response format of the query.
+    ///
+    /// The columns are the members of the projection in the order of its enumeration, the status as
+    /// one text, and then one column for each input, output and property of the page. Lists and
+    /// data are JSON. Of several inputs, or outputs, of a step with one name, the first is shown.
+    ///
+    /// # Errors
+    /// As [`query_steps`](ResultService::query_steps).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let members = [StepProjection::Status, StepProjection::Name];
+    /// let query = QueryStepsRequest::new().projection(members);
+    /// assert_eq!(session.query_steps_csv(query)?, "name,status\nPower,PASSED\n");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_steps_csv(&self, query: QueryStepsRequest) -> Result<String> {
+        self.read(|view| steps::csv_page(view, &query))
+    }
+
+    /// Writes all steps that match as CSV, in the form and order of
+    /// [`query_steps_csv`](ResultService::query_steps_csv), over one consistent state. Returns
+    /// their number. The token and the size of the page have no effect.
+    ///
+    /// In an order other than that of result and creation, all steps are read once for each part
+    /// that `query_memory_bytes` holds.
+    ///
+    /// # Errors
+    /// As [`query_steps`](ResultService::query_steps); `LimitExceeded` for names of inputs, outputs
+    /// and properties of more memory than `query_memory_bytes`; errors of the writer;
+    /// `DeadlineExceeded` and `Cancelled` from the control.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let mut text = Vec::new();
+    /// let written =
+    ///     session.export_steps(QueryStepsRequest::new(), &mut text, &Control::default())?;
+    /// assert_eq!(written, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_steps(
+        &self,
+        query: QueryStepsRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64> {
+        guarded("exporting steps", || steps::export(self, &query, out, control))
+    }
+
+    /// Explains how a query of steps is executed.
+    ///
+    /// # Errors
+    /// As [`query_steps`](ResultService::query_steps).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryStepsRequest::new().filter("name == \"Power\"");
+    /// println!("{}", session.explain_query_steps(query)?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn explain_query_steps(&self, query: QueryStepsRequest) -> Result<Plan> {
+        self.read(|view| steps::explain(view, &query))
+    }
+
     /// Returns the distinct values of a field over the steps that match, in ascending text order,
     /// without nulls.
     ///

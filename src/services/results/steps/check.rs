@@ -106,7 +106,7 @@ fn each_difference(
         let Some(key) = result.key().filter(|_| claims) else { return Ok(true) };
         let mut has_steps = false;
         let selection = Selection::Of(BTreeSet::from([key]));
-        each_step(view, &selection, Vec::new(), None, &mut |_, _| {
+        each_step(view, &selection, Vec::new(), None, control, &mut |_, _| {
             has_steps = true;
             Ok(false)
         })?;

@@ -7,6 +7,7 @@ pub(super) mod check;
 #[cfg(test)]
 mod check_tests;
 mod convert;
+mod csv;
 mod edits;
 mod filter;
 pub(super) mod paths;
@@ -32,8 +33,9 @@ use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
 pub(super) use convert::Replace;
+pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
-pub(super) use query::{page, values};
+pub(super) use query::{explain, page, values};
 use set::StepSet;
 
 /// The kind of steps in errors.

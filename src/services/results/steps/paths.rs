@@ -26,7 +26,7 @@ use crate::services::queries::take_or;
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Query, View};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
-use crate::value::{FieldDecl, FieldType, IdForm, RecordKey, Row, Val, Work, key};
+use crate::value::{Control, FieldDecl, FieldType, IdForm, RecordKey, Row, Val, Work, key};
 
 const DEFAULT_TAKE: usize = 1000;
 /// Bytes that a path counts in addition to its texts.
@@ -218,7 +218,8 @@ fn paths_of(view: &View<'_>, selection: &Selection) -> Result<BTreeMap<PathKey, 
     let mut paths: BTreeMap<PathKey, Facts> = BTreeMap::new();
     let mut last: Option<(RecordKey, Option<TestResult>)> = None;
     let mut bytes = 0;
-    each_step(view, selection, Vec::new(), None, &mut |key, step| {
+    let control = view.context().control(&Control::default());
+    each_step(view, selection, Vec::new(), None, &control, &mut |key, step| {
         if last.as_ref().is_none_or(|(known, _)| *known != key) {
             last = Some((key, view.by_key::<TestResult>(key)?));
         }

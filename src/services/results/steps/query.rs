@@ -25,14 +25,15 @@ use crate::services::lists;
 use crate::services::queries::take_or;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Query, View, Visibility};
+use crate::session::{Plan, Query, View, Visibility};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
 
 const DEFAULT_TAKE: usize = 1000;
 
 /// What is asked of the steps, checked.
-struct Question {
+pub(super) struct Question {
+    control: Control,
     filter: StepFilter,
     selection: Selection,
     order: Option<StepFilterField>,
@@ -40,18 +41,18 @@ struct Question {
 }
 
 /// The workspaces of results, looked up once for each result in a row.
-struct Workspaces<'v, 's> {
+pub(super) struct Workspaces<'v, 's> {
     view: &'v View<'s>,
     last: Option<(RecordKey, Option<String>)>,
 }
 
 impl<'v, 's> Workspaces<'v, 's> {
-    fn new(view: &'v View<'s>) -> Self {
+    pub(super) fn new(view: &'v View<'s>) -> Self {
         Self { view, last: None }
     }
 
     /// The workspace of a result; `None` if the caller may not see it.
-    fn of(&mut self, result: RecordKey) -> Result<Option<&str>> {
+    pub(super) fn of(&mut self, result: RecordKey) -> Result<Option<&str>> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != result) {
             self.last = Some((result, workspace_of(self.view, result)?));
         }
@@ -132,10 +133,11 @@ impl Question {
         if let Some(results) = filter.results() {
             selection = restricted(selection, results);
         }
-        Ok(Self { filter, selection, order: None, is_descending: false })
+        let control = view.context().control(&Control::default());
+        Ok(Self { control, filter, selection, order: None, is_descending: false })
     }
 
-    fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
+    pub(super) fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
         let substitutions = request.substitutions.as_deref();
         let mut question = Self::new(view, request.filter.as_deref(), substitutions)?;
         let result_filter = request.result_filter.as_deref();
@@ -149,13 +151,19 @@ impl Question {
         Ok(question)
     }
 
+    /// Reads under this control, too.
+    pub(super) fn under(mut self, control: &Control) -> Self {
+        self.control = control.clone();
+        self
+    }
+
     /// Whether the order is that of result and creation.
-    fn is_in_first_order(&self) -> bool {
+    pub(super) fn is_in_first_order(&self) -> bool {
         self.order.is_none() && !self.is_descending
     }
 
     /// Calls `f` with the matches after `after`, in order of result and creation.
-    fn each(
+    pub(super) fn each(
         &self,
         view: &View<'_>,
         after: Option<Position>,
@@ -163,7 +171,7 @@ impl Question {
     ) -> Result<()> {
         let mut workspaces = Workspaces::new(view);
         let (shapes, _) = self.filter.shapes();
-        each_step(view, &self.selection, shapes, after, &mut |result, step| {
+        each_step(view, &self.selection, shapes, after, &self.control, &mut |result, step| {
             let workspace = if self.filter.reads_workspace() {
                 workspaces.of(result)?.unwrap_or_default()
             } else {
@@ -178,9 +186,9 @@ impl Question {
 
     /// The number of matches.
     fn count(&self, view: &View<'_>) -> Result<u64> {
-        let (mut shapes, is_exact) = self.filter.shapes();
+        let (mut shapes, _) = self.filter.shapes();
         let mut count = 0;
-        if !is_exact || !matches!(self.selection, Selection::All) {
+        if !self.is_counted_by_columns() {
             self.each(view, None, &mut |_, _| {
                 count += 1;
                 Ok(true)
@@ -193,7 +201,7 @@ impl Question {
             shapes.push(Shape::Compare(position, Comparison::Eq, Constant::Int(0)));
             let predicates =
                 Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
-            count = count_rows(&table, &predicates, &view.context().control(&Control::default()))?;
+            count = count_rows(&table, &predicates, &self.control)?;
         }
         for chunk in all_chunks(view, &STEPS, None)? {
             view.context().check_deadline()?;
@@ -205,8 +213,50 @@ impl Question {
         Ok(count)
     }
 
+    /// Whether the columns of sealed steps tell the matches apart.
+    fn is_counted_by_columns(&self) -> bool {
+        self.filter.shapes().1 && matches!(self.selection, Selection::All)
+    }
+
+    /// How a page is read.
+    fn plan(&self, view: &View<'_>, request: &QueryStepsRequest) -> Plan {
+        let (shapes, is_exact) = self.filter.shapes();
+        let tests = match shapes.len() {
+            0 => String::new(),
+            count => format!(", with {count} tests of columns"),
+        };
+        // The number of results would tell a caller that sees only some how many there are.
+        let sees_all = matches!(view.visibility(TestResult::KIND), Visibility::All);
+        let access = match self.selection.one_by_one() {
+            Some(results) if sees_all => format!("steps of {} results, by result", results.len()),
+            _ if !sees_all => "steps of visible results".to_owned(),
+            _ => format!("one pass over all steps{tests}"),
+        };
+        let filter = request.filter.as_deref().map(str::trim).filter(|filter| !filter.is_empty());
+        let is_by_result = self.selection.one_by_one().is_some();
+        let take = take_or(DEFAULT_TAKE, request.take);
+        let direction = if self.is_descending { " descending" } else { "" };
+        let by = request.order_by.map_or("result and creation", StepOrderBy::as_str);
+        let order = if self.is_in_first_order() {
+            "by result and creation".to_owned()
+        } else {
+            format!("top {} by {by}{direction}", take.saturating_add(1))
+        };
+        let count = (request.return_count == Some(true)).then(|| {
+            let source = if self.is_counted_by_columns() { "columns" } else { "every match" };
+            source.to_owned()
+        });
+        Plan {
+            access,
+            residual: filter.filter(|_| is_by_result || !is_exact).map(str::to_owned),
+            order,
+            count,
+            ..Plan::default()
+        }
+    }
+
     /// The sort key of a step: its value, and its place in the order of result and creation.
-    fn sort_key(&self, result: RecordKey, step: &StoredStep) -> Vec<u8> {
+    pub(super) fn sort_key(&self, result: RecordKey, step: &StoredStep) -> Vec<u8> {
         let mut sort = Vec::new();
         if let Some(field) = self.order {
             key::push_val(&mut sort, &StepRow::new(result, step).value(field));
@@ -272,7 +322,7 @@ fn read_position(
     }
     let mut sort = None;
     let selection = Selection::Of(BTreeSet::from([result]));
-    each_step(view, &selection, Vec::new(), None, &mut |_, step| {
+    each_step(view, &selection, Vec::new(), None, &question.control, &mut |_, step| {
         if step.seq == seq {
             sort = Some(question.sort_key(result, &step));
         }
@@ -296,9 +346,30 @@ struct Top {
     steps: BTreeMap<Vec<u8>, (RecordKey, StoredStep)>,
     bytes: usize,
     bytes_max: usize,
+    /// Whether a page that takes too much memory is cut; it is refused otherwise.
+    is_cut: bool,
 }
 
 impl Top {
+    fn new(view: &View<'_>, after: Option<Vec<u8>>, keep: usize, is_cut: bool) -> Self {
+        Self {
+            keep,
+            after,
+            heap: BinaryHeap::new(),
+            steps: BTreeMap::new(),
+            bytes: 0,
+            bytes_max: view.context().settings().query_memory_bytes,
+            is_cut,
+        }
+    }
+
+    fn drop_last(&mut self) {
+        let Some(last) = self.heap.pop() else { return };
+        if let Some((_, step)) = self.steps.remove(&last) {
+            self.bytes = self.bytes.saturating_sub(step.memory_bytes() + 2 * last.len());
+        }
+    }
+
     fn offer(&mut self, sort: Vec<u8>, result: RecordKey, step: StoredStep) -> Result<()> {
         if self.after.as_ref().is_some_and(|after| sort <= *after) || self.keep == 0 {
             return Ok(());
@@ -307,23 +378,106 @@ impl Top {
             if self.heap.peek().is_none_or(|last| sort >= *last) {
                 return Ok(());
             }
-            if let Some((_, step)) = self.heap.pop().and_then(|last| self.steps.remove(&last)) {
-                self.bytes = self.bytes.saturating_sub(step.memory_bytes());
-            }
+            self.drop_last();
         }
         self.bytes += step.memory_bytes() + 2 * sort.len();
-        if self.bytes > self.bytes_max {
-            return Err(Error::limit(format!(
-                "the steps of the page take more than the {} bytes that `query_memory_bytes` \
-                 allows one query; take fewer at once",
-                self.bytes_max
-            ))
-            .at_member("take"));
-        }
         self.heap.push(sort.clone());
         self.steps.insert(sort, (result, step));
+        if self.bytes > self.bytes_max && !self.is_cut {
+            return Err(too_long(self.bytes_max));
+        }
+        while self.bytes > self.bytes_max && self.heap.len() > 1 {
+            self.drop_last();
+            self.keep = self.heap.len();
+        }
         Ok(())
     }
+
+    fn fill(&mut self, view: &View<'_>, question: &Question) -> Result<()> {
+        question.each(view, None, &mut |result, step| {
+            self.offer(question.sort_key(result, &step), result, step)?;
+            Ok(true)
+        })
+    }
+}
+
+fn too_long(bytes_max: usize) -> Error {
+    Error::limit(format!(
+        "the steps of the page take more than the {bytes_max} bytes that `query_memory_bytes` \
+         allows one query; take fewer at once"
+    ))
+    .at_member("take")
+}
+
+/// Matches of a question in its order, from where the part before ended.
+pub(super) struct Parts {
+    after: After,
+    is_done: bool,
+}
+
+enum After {
+    Position(Option<Position>),
+    Sort(Option<Vec<u8>>),
+}
+
+impl Parts {
+    pub(super) fn new(question: &Question) -> Self {
+        let after =
+            if question.is_in_first_order() { After::Position(None) } else { After::Sort(None) };
+        Self { after, is_done: false }
+    }
+
+    /// The next matches: at most `count` in the first order, and as many as the memory of a query
+    /// holds in another one, which costs a pass over all steps. None after the last one.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn next(
+        &mut self,
+        view: &View<'_>,
+        question: &Question,
+        count: usize,
+    ) -> Result<Vec<(RecordKey, StoredStep)>> {
+        if self.is_done {
+            return Ok(Vec::new());
+        }
+        let bytes_max = view.context().settings().query_memory_bytes;
+        let found = match &mut self.after {
+            After::Position(after) => {
+                let (mut found, mut bytes) = (Vec::new(), 0);
+                question.each(view, *after, &mut |result, step| {
+                    bytes += step.memory_bytes();
+                    found.push((result, step));
+                    Ok(found.len() < count && bytes < bytes_max)
+                })?;
+                *after = found.last().map(|(result, step): &(_, StoredStep)| (*result, step.seq));
+                found
+            }
+            After::Sort(after) => {
+                let mut top = Top::new(view, after.take(), usize::MAX, true);
+                top.fill(view, question)?;
+                *after = top.heap.peek().cloned();
+                top.steps.into_values().collect()
+            }
+        };
+        self.is_done = found.is_empty();
+        Ok(found)
+    }
+}
+
+/// How a page is read.
+///
+/// # Errors
+/// As [`page`].
+pub(in crate::services::results) fn explain(
+    view: &View<'_>,
+    request: &QueryStepsRequest,
+) -> Result<Plan> {
+    lists::distinct("projection", request.projection.as_deref().unwrap_or_default())?;
+    let fingerprint = fingerprint(request);
+    let token_key = view.context().engine.token_key;
+    token::open(&token_key, &fingerprint, request.continuation_token.as_deref())?;
+    Ok(Question::of(view, request)?.plan(view, request))
 }
 
 /// One page of the steps that match.
@@ -377,7 +531,7 @@ pub(in crate::services::results) fn page(
     Ok(Page { items, continuation_token, total_count })
 }
 
-fn projected(step: Step, projection: &[StepProjection]) -> Step {
+pub(super) fn projected(step: Step, projection: &[StepProjection]) -> Step {
     step.project(projection)
 }
 
@@ -394,11 +548,7 @@ fn first(
         bytes += step.memory_bytes();
         found.push((result, step));
         if bytes > bytes_max {
-            return Err(Error::limit(format!(
-                "the steps of the page take more than the {bytes_max} bytes that \
-                 `query_memory_bytes` allows one query; take fewer at once"
-            ))
-            .at_member("take"));
+            return Err(too_long(bytes_max));
         }
         Ok(found.len() < count)
     })?;
@@ -412,18 +562,8 @@ fn sorted(
     after: Option<Vec<u8>>,
     count: usize,
 ) -> Result<Vec<(RecordKey, StoredStep)>> {
-    let mut top = Top {
-        keep: count,
-        after,
-        heap: BinaryHeap::new(),
-        steps: BTreeMap::new(),
-        bytes: 0,
-        bytes_max: view.context().settings().query_memory_bytes,
-    };
-    question.each(view, None, &mut |result, step| {
-        top.offer(question.sort_key(result, &step), result, step)?;
-        Ok(true)
-    })?;
+    let mut top = Top::new(view, after, count, false);
+    top.fill(view, question)?;
     Ok(top.steps.into_values().collect())
 }
 

@@ -50,6 +50,14 @@ impl Selection {
             Self::Of(results) => results.contains(&result),
         }
     }
+
+    /// The results, if their steps are read one result after the other.
+    pub(super) fn one_by_one(&self) -> Option<&BTreeSet<RecordKey>> {
+        match self {
+            Self::Of(results) if results.len() <= ONE_BY_ONE => Some(results),
+            _ => None,
+        }
+    }
 }
 
 /// Calls `f` with the steps after `after`, in order, until it returns false.
@@ -63,13 +71,12 @@ pub(super) fn each_step(
     selection: &Selection,
     shapes: Vec<Shape>,
     after: Option<Position>,
+    control: &Control,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
-    match selection {
-        Selection::Of(results) if results.len() <= ONE_BY_ONE => {
-            one_by_one(view, results, shapes, after, f)
-        }
-        _ => Pass::new(view, selection, shapes, after, &Control::default())?.run(f).map(drop),
+    match selection.one_by_one() {
+        Some(results) => one_by_one(view, results, shapes, after, control, f),
+        None => Pass::new(view, selection, shapes, after, control)?.run(f).map(drop),
     }
 }
 
@@ -78,16 +85,17 @@ fn one_by_one(
     results: &BTreeSet<RecordKey>,
     shapes: Vec<Shape>,
     after: Option<Position>,
+    control: &Control,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
     let sealed = sealed(view, &STEPS)?;
     let from = after.map(|(result, _)| result);
     for result in results.iter().copied().filter(|result| from.is_none_or(|from| *result >= from)) {
-        view.context().check_deadline()?;
+        control.check()?;
         if steps_created(view, result)? > AT_ONCE {
             let selection = Selection::Of(BTreeSet::from([result]));
             let shapes = shapes.clone();
-            let pass = Pass::new(view, &selection, shapes, after, &Control::default())?;
+            let pass = Pass::new(view, &selection, shapes, after, control)?;
             if !pass.run(f)? {
                 return Ok(());
             }
@@ -165,7 +173,7 @@ pub(super) fn each_tally(
 }
 
 /// A pass over the steps of many results.
-struct Pass<'v, 's> {
+struct Pass<'v> {
     selection: &'v Selection,
     after: Option<Position>,
     /// The last result that is selected, if that is known.
@@ -175,7 +183,7 @@ struct Pass<'v, 's> {
     open: VecDeque<(RecordKey, StoredStep)>,
     is_done: bool,
     sealed: Option<SealedSteps>,
-    view: &'v View<'s>,
+    control: &'v Control,
 }
 
 /// The sealed steps that a scan finds, by the index values of their results.
@@ -293,13 +301,13 @@ fn damaged() -> Error {
     Error::corrupt("the table of steps is damaged; restore the store from a backup")
 }
 
-impl<'v, 's> Pass<'v, 's> {
+impl<'v> Pass<'v> {
     fn new(
-        view: &'v View<'s>,
+        view: &'v View<'_>,
         selection: &'v Selection,
         mut shapes: Vec<Shape>,
         after: Option<Position>,
-        control: &Control,
+        control: &'v Control,
     ) -> Result<Self> {
         let (first, last) = match selection {
             Selection::All => (None, None),
@@ -329,19 +337,18 @@ impl<'v, 's> Pass<'v, 's> {
                 ]));
             }
         }
-        let control = view.context().control(control);
         let sealed = sealed(view, &STEPS)?
-            .map(|table| SealedSteps::new(table, shapes, &control))
+            .map(|table| SealedSteps::new(table, shapes, control))
             .transpose()?;
         let chunks = Box::new(all_chunks(view, &STEPS, from.map(|from| (from, from_first)))?);
         let (open, is_done) = (VecDeque::new(), false);
-        Ok(Self { selection, after, last, chunks, open, is_done, sealed, view })
+        Ok(Self { selection, after, last, chunks, open, is_done, sealed, control })
     }
 
     /// Opens the next chunk with steps to read.
     fn open_chunk(&mut self) -> Result<()> {
         while self.open.is_empty() && !self.is_done {
-            self.view.context().check_deadline()?;
+            self.control.check()?;
             let Some((result, chunk)) = self.chunks.next().transpose()? else {
                 self.is_done = true;
                 break;
