@@ -25,6 +25,9 @@ pub struct Scale {
     pub queries: usize,
     /// Size of the large blob (W7), in MiB.
     pub big_mib: usize,
+    /// Test results, and steps of each (W10).
+    pub results: usize,
+    pub steps: usize,
     /// Work items and rows of the largest store that is opened after a kill (OPEN).
     pub open_records: usize,
     pub open_rows: usize,
@@ -49,6 +52,8 @@ impl Scale {
             documents: 500,
             queries: 5,
             big_mib: 4,
+            results: 2_000,
+            steps: 10,
             open_records: 1_000,
             open_rows: 10_000,
             open_writing: Duration::from_millis(10),
@@ -76,6 +81,8 @@ impl Scale {
             documents: number("BENCH_DOCS", 200_000)?,
             queries: number("BENCH_QUERIES", 200)?,
             big_mib: number("BENCH_BIG_MIB", 1024)?,
+            results: number("BENCH_RESULTS", 100_000)?,
+            steps: number("BENCH_STEPS", 50)?,
             open_records: number("BENCH_OPEN_RECORDS", 1_000_000)?,
             open_rows: number("BENCH_OPEN_ROWS", 100_000_000)?,
             open_writing: Duration::from_millis(300),
@@ -89,7 +96,6 @@ impl Scale {
         })
     }
 
-    #[cfg(feature = "faults")]
     /// Whether these are the sizes that only try the workloads.
     pub fn is_small(&self) -> bool {
         self.quiet

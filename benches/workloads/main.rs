@@ -10,6 +10,7 @@ pub mod common;
 mod measurements;
 mod open;
 mod w1;
+mod w10;
 mod w2;
 #[cfg(feature = "faults")]
 mod w2_disk;
@@ -38,6 +39,7 @@ const WORKLOADS: &[Workload] = &[
     ("W6", w6::run),
     ("W7", w7::run),
     ("W8", w8::run),
+    ("W10", w10::run),
     ("OPEN", open::run),
 ];
 

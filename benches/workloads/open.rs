@@ -20,6 +20,7 @@ use stationdb::{Identity, Session, Store};
 
 use crate::common::{Res, Scale, bytes_below, hash, timed};
 use crate::measurements::{batch, batches, create_table, schema};
+use crate::w10::killed;
 use crate::words::word;
 
 /// Set for the child processes: their role.
@@ -27,6 +28,7 @@ const ROLE: &str = "STATIONDB_OPEN_ROLE";
 const DIRECTORY: &str = "STATIONDB_OPEN_DIRECTORY";
 const QUICK_REPAIR: &str = "STATIONDB_OPEN_QUICK_REPAIR";
 const WRITING: &str = "writing";
+const OPENING: &str = "open";
 const OPENED: &str = "opened in ms ";
 
 /// Work items of one commit.
@@ -43,7 +45,12 @@ pub fn child() -> Option<Res<()>> {
     let directory = std::env::var_os(DIRECTORY)?;
     let quick_repair = std::env::var_os(QUICK_REPAIR).is_some();
     let path = Path::new(&directory);
-    Some(if role == WRITING { write(path, quick_repair) } else { open(path, quick_repair) })
+    Some(match role.as_str() {
+        WRITING => write(path, quick_repair),
+        killed::WRITE => killed::write(path),
+        killed::OPEN => killed::open(path),
+        _ => open(path, quick_repair),
+    })
 }
 
 fn options(quick_repair: bool) -> stationdb::StoreOptions {
@@ -74,13 +81,14 @@ fn measure(
     let (mut killed, mut closed) = (Vec::new(), Vec::new());
     for repetition in 0..scale.repetitions {
         kill_while_writing(
+            WRITING,
             directory,
             quick_repair,
             scale.open_writing + Duration::from_millis(37 * repetition as u64),
         )?;
         read_all(directory)?;
-        killed.push(opened_in(directory, quick_repair)?);
-        closed.push(opened_in(directory, quick_repair)?);
+        killed.push(opened_in(OPENING, directory, quick_repair)?);
+        closed.push(opened_in(OPENING, directory, quick_repair)?);
     }
     if killed.is_empty() {
         return Ok(());
@@ -156,8 +164,14 @@ fn line_of(child: &mut Child) -> Res<String> {
         .map_err(Into::into)
 }
 
-fn kill_while_writing(directory: &Path, quick_repair: bool, after: Duration) -> Res<()> {
-    let mut child = start(WRITING, directory, quick_repair)?;
+/// Starts a child in a role that writes, and kills it.
+pub fn kill_while_writing(
+    role: &str,
+    directory: &Path,
+    quick_repair: bool,
+    after: Duration,
+) -> Res<()> {
+    let mut child = start(role, directory, quick_repair)?;
     let line = line_of(&mut child);
     std::thread::sleep(after);
     // SIGKILL on Unix, TerminateProcess on Windows: the child runs no further code.
@@ -173,8 +187,7 @@ fn write(directory: &Path, quick_repair: bool) -> Res<()> {
     let session = store.session(Identity::user("bench"));
     let id = create_table(&session, true)?;
     create(&session, 0, KILLED_BATCH)?;
-    println!("{WRITING}");
-    std::io::stdout().flush()?;
+    tell_writing()?;
     std::thread::scope(|scope| {
         let appending = scope.spawn(|| -> Res<()> {
             for from in (0..).step_by(KILLED_ROWS) {
@@ -194,14 +207,26 @@ fn write(directory: &Path, quick_repair: bool) -> Res<()> {
     })
 }
 
-fn read_all(directory: &Path) -> Res<()> {
+/// Tells the parent that the child writes.
+pub fn tell_writing() -> Res<()> {
+    println!("{WRITING}");
+    Ok(std::io::stdout().flush()?)
+}
+
+/// Tells the parent how long the opening took.
+pub fn tell_opened(seconds: f64) {
+    println!("{OPENED}{}", seconds * 1e3);
+}
+
+/// Reads the record file, so that it is in the page cache.
+pub fn read_all(directory: &Path) -> Res<()> {
     std::io::copy(&mut std::fs::File::open(directory.join("records.redb"))?, &mut std::io::sink())?;
     Ok(())
 }
 
 /// Opens and closes the store in a new process. Returns the time of the opening in ms.
-fn opened_in(directory: &Path, quick_repair: bool) -> Res<f64> {
-    let mut child = start("open", directory, quick_repair)?;
+pub fn opened_in(role: &str, directory: &Path, quick_repair: bool) -> Res<f64> {
+    let mut child = start(role, directory, quick_repair)?;
     let line = line_of(&mut child)?;
     assert!(child.wait()?.success());
     Ok(line.strip_prefix(OPENED).ok_or("the child did not tell its time")?.parse()?)
@@ -216,6 +241,6 @@ fn open(directory: &Path, quick_repair: bool) -> Res<()> {
     assert_eq!(session.query_work_items(query)?.work_items.len(), 1);
     drop(session);
     store.close()?;
-    println!("{OPENED}{}", seconds * 1e3);
+    tell_opened(seconds);
     Ok(())
 }

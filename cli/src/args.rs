@@ -203,12 +203,13 @@ Examples:
   export Loop -o part.csv --from 1000 --to 2000 --columns t,volts
   export Loop --where 'volts > 7' --take 100")]
     Export(Export),
-    /// Reads rows from a CSV, Parquet or Arrow file into a table, all or none.
+    /// Reads rows from a CSV, Parquet or Arrow file into a table, all or none; or records of tests.
     #[command(after_help = "\
 Examples:
   import loop.csv --name Loop --index t
   import rig.csv --name Rig --type at=TIMESTAMP_US --epoch s --null -
-  import more.parquet --into Loop")]
+  import more.parquet --into Loop
+  import results/SN-1.json results/SN-2.json --openhtf")]
     Import(Import),
     /// Plots columns of a table, decimated: every extreme is kept.
     #[command(after_help = "\
@@ -330,26 +331,37 @@ pub struct Export {
 
 #[derive(Debug, Flags)]
 pub struct Import {
-    /// File to read.
-    pub file: PathBuf,
+    /// File to read; with --openhtf any number of them.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Name of the new table.
-    #[arg(long, value_name = "NAME", required_unless_present = "into", conflicts_with = "into")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["into", "openhtf"])]
+    #[arg(conflicts_with_all = ["into", "openhtf"])]
     pub name: Option<String>,
     /// Id or name of the table to append to.
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "TABLE", conflicts_with = "openhtf")]
     pub into: Option<String>,
     /// Format [default: by the extension of the file, otherwise csv].
-    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    #[arg(long = "as", value_enum, value_name = "FORMAT", conflicts_with = "openhtf")]
     pub format: Option<RowFormat>,
     /// Index column of the new table [default: a new column with the numbers of the rows].
-    #[arg(long, value_name = "COLUMN", conflicts_with = "into")]
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["into", "openhtf"])]
     pub index: Option<String>,
-    /// Workspace of the new table.
+    /// Workspace of the new table or of the new results.
     #[arg(long, value_name = "ID", conflicts_with = "into")]
     pub workspace: Option<String>,
     /// Closes the table: no rows can be appended later.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "openhtf")]
     pub close: bool,
+    /// Reads records that OpenHTF wrote as JSON: each becomes a test result.
+    #[arg(long)]
+    pub openhtf: bool,
+    /// Part number of the results, instead of that of the records.
+    #[arg(long, value_name = "NUMBER", requires = "openhtf")]
+    pub part_number: Option<String>,
+    /// Imports a record although there is a result of it.
+    #[arg(long, requires = "openhtf")]
+    pub again: bool,
     #[command(flatten)]
     pub reading: ParseFlags,
 }

@@ -192,16 +192,14 @@ impl RecordKey {
             }
             IdForm::Hex24 | IdForm::Hex24AnyCase => hex(bytes),
             IdForm::Guid => {
-                let hex = hex(bytes);
-                let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-                format!(
-                    "{}-{}-{}-{}-{}",
-                    part(0, 8),
-                    part(8, 12),
-                    part(12, 16),
-                    part(16, 20),
-                    part(20, 32)
-                )
+                let mut id = String::with_capacity(36);
+                for (at, byte) in bytes.iter().enumerate() {
+                    if matches!(at, 4 | 6 | 8 | 10) {
+                        id.push('-');
+                    }
+                    push_hex(&mut id, *byte);
+                }
+                id
             }
         }
     }
@@ -228,13 +226,15 @@ impl IdForm {
 /// Lowercase hexadecimal digits.
 #[must_use]
 pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    bytes.iter().for_each(|byte| push_hex(&mut text, *byte));
+    text
+}
+
+fn push_hex(text: &mut String, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| {
-            [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char]
-        })
-        .collect()
+    text.push(DIGITS[usize::from(byte >> 4)] as char);
+    text.push(DIGITS[usize::from(byte & 15)] as char);
 }
 
 fn is_lower_case(id: &str) -> bool {

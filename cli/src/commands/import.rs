@@ -8,6 +8,7 @@ use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
 
+use super::openhtf;
 use super::rows::format_of;
 use crate::args::{Import, ParseFlags, RowFormat};
 use crate::desk::Desk;
@@ -17,8 +18,15 @@ use crate::output::{Output, OutputFormat, failed, printable};
 use crate::progress::Bar;
 
 pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
+    if import.openhtf {
+        return openhtf::import(desk, output, import);
+    }
+    let [path] = import.files.as_slice() else {
+        return Err(Failure::usage(
+            "a table is read from one file; only --openhtf takes several of them",
+        ));
+    };
     let session = desk.session();
-    let path = &import.file;
     let attempt = || format!("reading {}", path.display());
     let mut file = File::open(path).map_err(|error| Failure::io(attempt(), &error))?;
     let mut request = reading(&import.reading)?;

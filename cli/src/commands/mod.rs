@@ -9,6 +9,7 @@ mod info;
 #[cfg(feature = "lake")]
 mod lake;
 mod list;
+mod openhtf;
 mod picture;
 mod plot;
 mod rows;

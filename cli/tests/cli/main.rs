@@ -4,6 +4,7 @@ mod bench;
 #[cfg(feature = "lake")]
 mod lake;
 mod look;
+mod openhtf;
 mod other_ways;
 #[path = "../../../tests/common/package.rs"]
 mod package;

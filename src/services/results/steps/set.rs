@@ -155,7 +155,9 @@ impl StepSet {
         }
         set.entries.sort_by_key(|entry| entry.step.seq);
         for at in 0..set.entries.len() {
-            set.index(at);
+            if let Some(id) = set.entries.get(at).map(|entry| entry.step.id(result)) {
+                set.index(at, id);
+            }
         }
         Ok(set)
     }
@@ -192,10 +194,10 @@ impl StepSet {
         Ok(())
     }
 
-    /// Puts an entry into the maps.
-    fn index(&mut self, at: usize) {
+    /// Puts an entry into the maps, by the id of its step.
+    fn index(&mut self, at: usize, id: String) {
         let Some(entry) = self.entries.get(at) else { return };
-        self.by_id.insert(entry.step.id(self.result), at);
+        self.by_id.insert(id, at);
         if let Some(parent) = &entry.step.parent_id {
             self.by_parent.entry(parent.clone()).or_default().push(at);
         }
@@ -281,8 +283,7 @@ impl StepSet {
         let mut taken = HashSet::new();
         self.flatten(tree, None, 1, &mut taken, &mut flat)?;
         let mut made = Vec::with_capacity(flat.len());
-        for mut step in flat {
-            let id = step.id(self.result);
+        for (id, mut step) in flat {
             let parent = step.parent_id.as_deref().and_then(|parent| self.find(parent));
             self.place_below(&mut step, parent);
             step.has_children = self.children(&id).next().is_some();
@@ -300,7 +301,7 @@ impl StepSet {
                 is_changed: true,
                 is_deleted: false,
             });
-            self.index(at);
+            self.index(at, id);
             if has_children {
                 self.move_descendants(at);
             }
@@ -309,14 +310,14 @@ impl StepSet {
         Ok(made)
     }
 
-    /// The steps of a tree, depth first, with their numbers and parents.
+    /// The steps of a tree with their ids, depth first, with their numbers and parents.
     fn flatten(
         &self,
         tree: NewStep,
         parent: Option<&str>,
         level: usize,
         taken: &mut HashSet<String>,
-        flat: &mut Vec<StoredStep>,
+        flat: &mut Vec<(String, StoredStep)>,
     ) -> Result<()> {
         if level > LEVELS {
             return Err(Error::limit(format!(
@@ -351,7 +352,7 @@ impl StepSet {
                 Error::invalid(format!("the step {id:?} is its own parent")).at_member("parentId")
             );
         }
-        flat.push(step);
+        flat.push((id.clone(), step));
         for child in children {
             self.flatten(child, Some(&id), level + 1, taken, flat)?;
         }

@@ -1,0 +1,144 @@
+//! A record, read and checked before anything is written.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+use stationdb::results::{CreateResultRequest, StatusType};
+use stationdb::{Error, Result};
+
+use super::json::{At, Json};
+use super::options::ImportOptions;
+use super::phase::{NewStep, status, times};
+use super::text::hex;
+
+/// The property that has the sum of the record.
+pub(super) const SUM: &str = "openhtf.sha256";
+/// The name of a test without one.
+const PROGRAM: &str = "OpenHTF";
+/// Metadata with a member of their own.
+const MEMBERS: [&str; 3] = ["test_name", "operator_name", "part_number"];
+
+/// What a record becomes.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) result: CreateResultRequest,
+    pub(super) steps: Vec<NewStep>,
+    /// The SHA-256 of the record's bytes.
+    pub(super) sum: String,
+    /// The name of the file with the record.
+    pub(super) file_name: String,
+}
+
+impl Record {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with the place of what cannot be read.
+    pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<Self> {
+        let json: Json = serde_json::from_slice(bytes).map_err(|error| {
+            Error::invalid(format!("reading an OpenHTF record: this is no JSON: {error}"))
+                .with_source(error)
+        })?;
+        let record = At::root(&json);
+        let sum = hex(&Sha256::digest(bytes));
+        let result = result(&record, options, &sum)?;
+        let dut = record.member("dut_id")?.and_then(|dut| dut.json.text());
+        let start = record.integer("start_time_millis")?.unwrap_or_default();
+        let parts = dut.into_iter().chain([start.to_string(), "openhtf.json".to_owned()]);
+        let file_name = parts.collect::<Vec<_>>().join(".").replace(['/', '\\'], "_");
+        Ok(Self { result, steps: steps(&record)?, sum, file_name })
+    }
+}
+
+fn result(record: &At<'_>, options: &ImportOptions, sum: &str) -> Result<CreateResultRequest> {
+    let text = |of: &At<'_>, name: &str| -> Result<Option<String>> {
+        let text = of.member(name)?.and_then(|value| value.json.text());
+        Ok(text.filter(|text| !text.trim().is_empty()))
+    };
+    let in_metadata = |name| match record.member("metadata")? {
+        Some(metadata) => text(&metadata, name),
+        None => Ok(None),
+    };
+    let code = match record.member("code_info")? {
+        Some(code) => text(&code, "name")?,
+        None => None,
+    };
+    let program = in_metadata("test_name")?.or(code).unwrap_or_else(|| PROGRAM.to_owned());
+    let status = status(
+        record,
+        &[
+            ("PASS", StatusType::Passed),
+            ("FAIL", StatusType::Failed),
+            ("ERROR", StatusType::Errored),
+            ("TIMEOUT", StatusType::TimedOut),
+            ("ABORTED", StatusType::Terminated),
+        ],
+    )?;
+    let (started_at, total_time) = times(record)?;
+    let mut properties = BTreeMap::from([(SUM.to_owned(), sum.to_owned())]);
+    if record.flag("marginal")? {
+        properties.insert("marginal".to_owned(), "true".to_owned());
+    }
+    for (at, detail) in record.list("outcome_details")?.iter().enumerate() {
+        let code = text(detail, "code")?.unwrap_or_default();
+        let what = text(detail, "description")?.unwrap_or_default();
+        properties.insert(format!("outcome_details.{at}"), format!("{code}: {what}"));
+    }
+    for (key, value) in record.object("metadata")? {
+        let is_scalar = !matches!(value.json, Json::List(_) | Json::Object(_));
+        if let Some(text) = value.json.text().filter(|_| is_scalar && !MEMBERS.contains(&key)) {
+            properties.insert(format!("metadata.{key}"), text);
+        }
+    }
+    let part_number = options
+        .part_number
+        .clone()
+        .map_or_else(|| in_metadata("part_number"), |given| Ok(Some(given)))?;
+    Ok(CreateResultRequest::new()
+        .program_name(program)
+        .status(status)
+        .total_time_in_seconds(total_time)
+        .properties(properties)
+        .maybe_serial_number(text(record, "dut_id")?)
+        .maybe_host_name(text(record, "station_id")?)
+        .maybe_operator(in_metadata("operator_name")?)
+        .maybe_part_number(part_number)
+        .maybe_started_at(started_at)
+        .maybe_workspace(options.workspace.clone()))
+}
+
+/// Phases and subtests in the order of the record. A subtest is where its first phase is; one
+/// without phases is last.
+fn steps(record: &At<'_>) -> Result<Vec<NewStep>> {
+    let mut subtests: Vec<(&str, Option<NewStep>)> = Vec::new();
+    for (number, subtest) in record.list("subtests")?.iter().enumerate() {
+        let name = subtest.text("name")?.unwrap_or_default();
+        subtests.push((name, Some(NewStep::of_subtest(number, subtest)?)));
+    }
+    // The place of each subtest among the top steps.
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut steps: Vec<NewStep> = Vec::new();
+    for (number, phase) in record.list("phases")?.iter().enumerate() {
+        let step = NewStep::of_phase(number, phase)?;
+        let Some(name) = phase.text("subtest_name")? else {
+            steps.push(step);
+            continue;
+        };
+        if !places.contains_key(name) {
+            let subtest = subtests.iter_mut().find(|(known, _)| *known == name);
+            let Some(subtest) = subtest.and_then(|(_, subtest)| subtest.take()) else {
+                // The record has no subtest with the name.
+                steps.push(step);
+                continue;
+            };
+            places.insert(name, steps.len());
+            steps.push(subtest);
+        }
+        let place = places.get(name).copied();
+        if let Some(subtest) = place.and_then(|place| steps.get_mut(place)) {
+            subtest.children.push(step);
+        }
+    }
+    steps.extend(subtests.into_iter().filter_map(|(_, subtest)| subtest));
+    Ok(steps)
+}
