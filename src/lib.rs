@@ -102,7 +102,7 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, RecordService, ResultService,
+        AssetService, FeedService, FileService, ProductService, RecordService, ResultService, Run,
         SearchService, SpecificationService, TableService, TestPlanService, WorkItemService,
         WorkspaceService,
     };
@@ -127,13 +127,13 @@ pub mod results {
         NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps, PathMeasurement,
         PathOrderBy, PathProjection, PathValue, PathValueType, QueryPathsRequest,
         QueryResultValuesRequest, QueryResultsRequest, QueryStepValuesRequest, QueryStepsRequest,
-        ResponseFormat, ResultField, ResultOrderBy, ResultProjection, Status, StatusType,
-        StatusTypeSummary, Step, StepData, StepField, StepIdResultIdPair, StepOrderBy, StepPath,
-        StepProjection, TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId,
-        UpdateResultRequest, UpdateResultsPartialSuccess, UpdateStepRequest,
-        UpdateStepsPartialSuccess,
+        ResponseFormat, ResultField, ResultOrderBy, ResultProjection, ResultTable, ResultWithSteps,
+        Status, StatusType, StatusTypeSummary, Step, StepData, StepField, StepIdResultIdPair,
+        StepOrderBy, StepPath, StepProjection, TestMonitorApiInfo, TestMonitorOperations,
+        TestResult, TestResultId, UpdateResultRequest, UpdateResultsPartialSuccess,
+        UpdateStepRequest, UpdateStepsPartialSuccess,
     };
-    pub use crate::services::ResultService;
+    pub use crate::services::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};
     pub use crate::value::Number;
 }
 

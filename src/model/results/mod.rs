@@ -12,6 +12,7 @@ pub(crate) mod step;
 pub(crate) mod step_requests;
 #[cfg(test)]
 mod step_tests;
+pub(crate) mod with_steps;
 
 pub use path::{
     PagedPaths, PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType,
@@ -35,3 +36,4 @@ pub use step_requests::{
     CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedSteps, QueryStepValuesRequest,
     QueryStepsRequest, StepIdResultIdPair, UpdateStepsPartialSuccess,
 };
+pub use with_steps::{ResultTable, ResultWithSteps};

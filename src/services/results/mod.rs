@@ -1,8 +1,12 @@
 //! Test results: queries, merging updates, lists of values, and the products that they are about.
 
+mod append;
 mod csv;
 mod figures;
+mod runs;
 mod steps;
+
+pub use runs::{Measured, Run, RunSequence, RunStart, RunStep};
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,8 +16,8 @@ use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
 use crate::model::results::{
     CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
-    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
-    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultWithSteps,
+    Step, StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
 };
 use crate::model::{
     CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
@@ -102,6 +106,69 @@ pub trait ResultService {
             })
         })
         .map(Into::into)
+    }
+
+    /// Creates test results together with their steps, tables and the rows of these, in one commit.
+    ///
+    /// Each result comes with all that it was given, or not at all. As in
+    /// [`create_results`](ResultService::create_results), a result that is refused does not stop
+    /// the others; [`Session::all_or_nothing`](crate::Session::all_or_nothing) makes it stop them.
+    /// Files are uploaded before, and named among the members of the result. A result has no steps
+    /// to read yet, so this is the cheapest way to store many.
+    ///
+    /// # Errors
+    /// In the response, for each item: those of
+    /// [`create_results`](ResultService::create_results),
+    /// [`create_steps`](ResultService::create_steps),
+    /// [`create_table`](crate::tables::TableService::create_table) and
+    /// [`append_batches`](crate::tables::TableService::append_batches), with the place in the item;
+    /// `InvalidArgument` for a step that names a result. `failed` has the results without their
+    /// steps. For the call: `LimitExceeded` for more bytes than one commit may write, and for a
+    /// quota that is reached between a result and one of its tables; errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let run = CreateResultRequest::new().program_name("Gain").status(StatusType::Passed);
+    /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("status", "Passed")]
+    ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let power = CreateStepRequest::new()
+    ///     .name("Power")
+    ///     .status(StatusType::Passed)
+    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    /// let made = session.append_results(&[ResultWithSteps::new(run).step(power)])?.into_result()?;
+    /// assert_eq!(made.results[0].status_type_summary.as_ref().map(|all| all.passed), Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn append_results(
+        &self,
+        results: &[ResultWithSteps],
+    ) -> Result<CreateResultsPartialSuccess> {
+        append::append(self, results).map(Into::into)
+    }
+
+    /// Returns the results of runs that nobody has ended, in the order of their start: those that a
+    /// [`Run`] began, that are still RUNNING, and that the caller may see. Runs in progress are
+    /// among them, so a station calls it before it begins any. A RUNNING result that another client
+    /// stored is not.
+    ///
+    /// Each is carried on with [`Run::resume`], or ended with [`Run::terminate`].
+    ///
+    /// # Errors
+    /// Those of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let run = Run::begin("156502A-11L", "SN-2", "Gain").start(&session)?;
+    /// run.step("Power").measure("VOUT", 12.01, "V").limits(11.8, 12.2).finish()?;
+    /// drop(run); // as a crash does
+    /// let left = &session.unfinished_runs()?[0];
+    /// assert_eq!(left.status_type_summary.as_ref().map(|all| all.passed), Some(1));
+    /// Run::resume(&session, left.id.as_ref().unwrap_or(&id))?.terminate()?;
+    /// assert_eq!(session.unfinished_runs()?, []);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn unfinished_runs(&self) -> Result<Vec<TestResult>> {
+        self.read(|view| runs::unfinished(view))
     }
 
     /// Returns one page of all test results, in order of creation.

@@ -238,7 +238,7 @@ impl StepEdits {
 }
 
 /// The summary of counts in the order of [`STATUS_TYPES`].
-fn summary(counts: &[u64; STATUS_TYPES.len()]) -> StatusTypeSummary {
+pub(super) fn summary(counts: &[u64; STATUS_TYPES.len()]) -> StatusTypeSummary {
     let [
         looping,
         skipped,
