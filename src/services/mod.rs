@@ -35,6 +35,7 @@ pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
+pub(crate) use results::retain_results;
 pub use results::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};
 pub use search::SearchService;
 pub use specifications::SpecificationService;

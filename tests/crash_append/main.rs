@@ -25,6 +25,7 @@ mod long_append;
 mod packages;
 mod prelude;
 mod rewrite;
+mod runs;
 mod scenarios;
 mod sequence;
 mod sessions;

@@ -7,6 +7,7 @@ pub(crate) mod requests;
 pub(crate) mod result;
 #[cfg(test)]
 mod result_tests;
+pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod step_requests;
@@ -27,6 +28,7 @@ pub use result::{
     CreateResultRequest, ResultField, ResultOrderBy, ResultProjection, TestResult, TestResultId,
     UpdateResultRequest,
 };
+pub use retention::{KeepResults, ResultRetention, ResultRetentionReport};
 pub use status::{Status, StatusType, StatusTypeSummary};
 pub use step::{
     CreateStepRequest, NamedValue, Step, StepData, StepField, StepOrderBy, StepProjection,

@@ -3,9 +3,11 @@
 mod append;
 mod csv;
 mod figures;
+mod retention;
 mod runs;
 mod steps;
 
+pub(crate) use retention::retain_results;
 pub use runs::{Measured, Run, RunSequence, RunStart, RunStep};
 
 use std::collections::BTreeSet;
@@ -16,8 +18,9 @@ use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
 use crate::model::results::{
     CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
-    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultWithSteps,
-    Step, StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultRetention,
+    ResultRetentionReport, ResultWithSteps, Step, StepIdResultIdPair, StepPath, UpdateStepRequest,
+    UpdateStepsPartialSuccess,
 };
 use crate::model::{
     CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
@@ -402,6 +405,44 @@ pub trait ResultService {
         let also = if delete_steps { steps::delete_of } else { steps::keep_of };
         self.write(move |draft| batch::delete_with::<TestResult>(draft, ids, also))
             .map(Outcome::unless_all_succeeded)
+    }
+
+    /// Deletes the test results that a policy does not keep, with their steps, and with the tables
+    /// and files that only these results name; with `dry_run` only tells what would go.
+    ///
+    /// Results are deleted in commits of 100, so other writers do not wait long. A result that
+    /// changes meanwhile stays. A table goes with its last result that is named by it or names it,
+    /// a file with the last result that names it, unless a product, an asset, a work item, a test
+    /// plan or a template names it. Of results that the caller may not see or not delete none goes,
+    /// and tables and files that the caller may not delete stay. The newest of a product are
+    /// counted among the results that the caller may see.
+    ///
+    /// With [`Settings::result_retention`](crate::Settings::result_retention) maintenance carries
+    /// out a policy by itself.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a policy without an entry, and for an entry without a member or with a
+    /// 0; `LimitExceeded` for newest results that take more memory than `query_memory_bytes`;
+    /// `DeadlineExceeded` and `Cancelled` from the control: what was deleted until then stays
+    /// deleted.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let keep = KeepResults::new().statuses([StatusType::Failed]);
+    /// let policy = ResultRetention::new([keep, KeepResults::new().age_seconds(86_400)]);
+    /// let would = session.apply_result_retention(policy, true, &Control::default())?;
+    /// assert_eq!((would.results, would.kept), (0, 1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn apply_result_retention(
+        &self,
+        retention: ResultRetention,
+        dry_run: bool,
+        control: &Control,
+    ) -> Result<ResultRetentionReport> {
+        guarded("carrying out the retention of results", || {
+            retention::apply_for_caller(self, &retention, dry_run, control)
+        })
     }
 
     /// Creates steps of test results, each with the steps that are part of it.
