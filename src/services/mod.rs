@@ -36,6 +36,8 @@ pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
 pub(crate) use results::retain_results;
+#[cfg(test)]
+pub(crate) use results::retain_results_with;
 pub use results::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};
 pub use search::SearchService;
 pub use specifications::SpecificationService;

@@ -8,6 +8,8 @@ mod runs;
 mod steps;
 
 pub(crate) use retention::retain_results;
+#[cfg(test)]
+pub(crate) use retention::retain_results_with;
 pub use runs::{Measured, Run, RunSequence, RunStart, RunStep};
 
 use std::collections::BTreeSet;

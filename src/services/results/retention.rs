@@ -13,6 +13,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::results::{ResultRetention, ResultRetentionReport, StatusType};
@@ -24,7 +25,7 @@ use crate::services::{content, lists, results::steps};
 use crate::session::tables::forget_rows;
 use crate::session::{Access, Draft, Session, View, Visibility, lock};
 use crate::value::stored::Members;
-use crate::value::{Action, Control, RecordKey, key};
+use crate::value::{Action, Control, RecordKey, key, stored};
 
 /// Results that one round takes.
 const ROUND: usize = if cfg!(test) { 7 } else { 50_000 };
@@ -42,6 +43,8 @@ struct Task<'t> {
     dry_run: bool,
     deleter: Deleter,
     control: &'t Control,
+    /// Called before each commit.
+    before_commit: &'t dyn Fn(),
 }
 
 impl Task<'_> {
@@ -66,7 +69,8 @@ enum Deleter {
 #[derive(Clone, Debug)]
 struct Candidate {
     key: RecordKey,
-    updated_at: Option<DateTime<Utc>>,
+    /// The hash of its record.
+    state: u64,
     steps: u64,
     tables: Vec<RecordKey>,
     files: Vec<String>,
@@ -134,6 +138,11 @@ struct Judge<'t> {
     now: DateTime<Utc>,
     newest: Newest,
     deletable: Visibility,
+}
+
+/// The hash of a record: times do not tell two changes of one millisecond apart.
+fn state_of(result: &TestResult) -> Result<u64> {
+    Ok(xxh3_64(&stored::to_bytes(result)?))
 }
 
 fn order_of(result: &TestResult, key: RecordKey) -> (i64, RecordKey) {
@@ -278,7 +287,7 @@ fn candidate(
     }
     Ok(Candidate {
         key,
-        updated_at: result.updated_at,
+        state: state_of(result)?,
         steps: result.steps_created,
         tables: tables.into_iter().collect(),
         files: files.into_iter().collect(),
@@ -372,23 +381,21 @@ pub(super) fn apply_for_caller(
     dry_run: bool,
     control: &Control,
 ) -> Result<ResultRetentionReport> {
-    let (report, _) = apply(access, policy, dry_run, Deleter::Caller, usize::MAX, control)?;
-    Ok(report)
+    let deleter = Deleter::Caller;
+    let task = Task { policy, dry_run, deleter, control, before_commit: &|| {} };
+    Ok(apply(access, task, usize::MAX)?.0)
 }
 
 /// Deletes what the policy does not keep, or only tells it. Stops after `most` rounds; returns
 /// whether there may be more.
 fn apply(
     access: &impl Access,
-    policy: &ResultRetention,
-    dry_run: bool,
-    deleter: Deleter,
+    task: Task<'_>,
     most: usize,
-    control: &Control,
 ) -> Result<(ResultRetentionReport, bool)> {
+    let Task { policy, dry_run, .. } = task;
     policy.check()?;
     check_lists(policy)?;
-    let task = Task { policy, dry_run, deleter, control };
     let mut report = ResultRetentionReport { dry_run, ..ResultRetentionReport::default() };
     let mut after = None;
     for _ in 0..most {
@@ -447,6 +454,7 @@ fn delete(
     let deleter = task.deleter;
     for some in candidates.chunks(COMMIT) {
         task.control.check()?;
+        (task.before_commit)();
         let (some, shared) = (some.to_vec(), shared.clone());
         let deleted =
             access.write(move |draft| delete_some(draft, some, deleter, &mut lock(&shared)))?;
@@ -481,8 +489,7 @@ fn delete_some(
             free(draft, &candidate, deleter, shared, &mut deleted)?;
             continue;
         };
-        let is_changed =
-            result.updated_at != candidate.updated_at || result.steps_created != candidate.steps;
+        let is_changed = state_of(&result)? != candidate.state;
         let is_gone = !is_changed
             && match deleter {
                 Deleter::Store => draft.delete_by_store::<TestResult>(candidate.key)?.is_some(),
@@ -604,6 +611,20 @@ pub(crate) fn retain_results(
     let Some(policy) = session.context().settings().result_retention.clone() else {
         return Ok((0, false));
     };
-    let (report, has_more) = apply(session, &policy, false, Deleter::Store, most, control)?;
+    let (policy, deleter) = (&policy, Deleter::Store);
+    let task = Task { policy, dry_run: false, deleter, control, before_commit: &|| {} };
+    let (report, has_more) = apply(session, task, most)?;
     Ok((report.results, has_more))
+}
+
+/// Carries out a policy, and calls `f` before each commit.
+#[cfg(test)]
+pub(crate) fn retain_results_with(
+    session: &Session,
+    policy: &ResultRetention,
+    before_commit: &dyn Fn(),
+) -> Result<ResultRetentionReport> {
+    let (deleter, control) = (Deleter::Caller, &Control::default());
+    let task = Task { policy, dry_run: false, deleter, control, before_commit };
+    Ok(apply(session, task, 1)?.0)
 }

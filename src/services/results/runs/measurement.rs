@@ -339,9 +339,12 @@ mod tests {
             let mut limit = SpecificationLimit::new();
             limit.min = min.map(Into::into);
             limit.max = max.map(Into::into);
-            let mut spec = Specification::new().unit("V").r#type(SpecificationType::Parametric);
-            spec.limit = Some(limit);
-            spec
+            Specification {
+                unit: Some("V".into()),
+                r#type: Some(SpecificationType::Parametric),
+                limit: Some(limit),
+                ..Specification::default()
+            }
         };
         let of = |value: f64, units: Option<&str>, spec: &Specification| {
             let units = units.map(str::to_owned);
