@@ -9,8 +9,6 @@ use stationdb::results::{
 };
 use stationdb::tables::CreateTableRequest;
 
-use crate::each_barrier_is_found;
-
 struct Runs;
 
 /// The run that is in progress.
@@ -138,6 +136,7 @@ fn the_nth_operation_of_a_run_fails() {
 }
 
 #[test]
-fn one_removed_barrier_of_a_run_is_found() {
-    each_barrier_is_found(&Sequence::new(Runs));
+fn removed_barriers_of_a_run_are_found() {
+    let journal = Pick::kind(OpKind::Sync).on_path("journal");
+    crate::must_fail("every sync of the journal", &Sequence::new(Runs), journal);
 }

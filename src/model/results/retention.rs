@@ -25,7 +25,7 @@ record! {
     /// ]);
     /// assert_eq!(retention.keep.len(), 3);
     /// ```
-    wire pub struct ResultRetention new(keep: Vec<KeepResults>) requires(keep) {
+    wire pub struct ResultRetention new(keep: Vec<KeepResults>) {
         /// The results that are kept: those of at least one entry. At least one is required.
         pub keep: Vec<KeepResults>,
         /// The products, by their part numbers, whose results the policy is about; all results when

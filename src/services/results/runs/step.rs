@@ -18,8 +18,8 @@ use crate::value::Number;
 ///
 /// The methods about a measurement ([`limits`](RunStep::limits), [`equals`](RunStep::equals),
 /// [`spec`](RunStep::spec) and others) are about the last one that was added. The status of the
-/// step is the most severe of its measurements: ERRORED, FAILED, PASSED, SKIPPED; without a
-/// verdict it is DONE. [`status`](RunStep::status) replaces it.
+/// step is the most severe of its measurements: ERRORED, FAILED, PASSED, DONE if it is not judged,
+/// SKIPPED. Without measurements it is DONE. [`status`](RunStep::status) replaces it.
 #[derive(Debug)]
 #[must_use = "a step is stored by `finish`"]
 pub struct RunStep<'r> {
