@@ -196,7 +196,8 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     steps.done(
         start,
         format!(
-            "checked {} limits, each a durable step of a result that {}; uploaded the report of {}",
+            "checked {} limits, each a durable step of a result, which is {}; uploaded the report of \
+             {}",
             checks.len(),
             status_of(&result.status),
             bytes(report.len() as u64)

@@ -10,7 +10,7 @@ use crate::model::answer::Outcome;
 use crate::model::results::{CreateResultRequest, ResultTable, ResultWithSteps, TestResult};
 use crate::model::steps::stored::millis;
 use crate::model::{Resource, TableId, TableMetadata};
-use crate::services::results::create_product;
+use crate::services::results::creation::create_product;
 use crate::services::results::steps::{NewSteps, within};
 use crate::services::service_record::ServiceRecord as _;
 use crate::services::{batch, tables};

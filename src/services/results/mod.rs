@@ -1,6 +1,8 @@
 //! Test results: queries, merging updates, lists of values, and the products that they are about.
 
 mod append;
+mod attached;
+mod creation;
 mod csv;
 mod figures;
 mod retention;
@@ -25,18 +27,18 @@ use crate::model::results::{
     UpdateStepsPartialSuccess,
 };
 use crate::model::{
-    CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
-    DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults, Product,
-    QueryResultValuesRequest, QueryResultsRequest, Resource, ResponseFormat, ResultField,
-    ResultOrderBy, TestMonitorApiInfo, TestResult, TestResultId, UpdateResultRequest,
-    UpdateResultsPartialSuccess, text_of,
+    CreateResultRequest, CreateResultsPartialSuccess, DeleteResultsPartialSuccess,
+    OrderByComparisonType, PagedResults, QueryResultValuesRequest, QueryResultsRequest, Resource,
+    ResponseFormat, ResultField, ResultOrderBy, TestMonitorApiInfo, TestResult, TestResultId,
+    UpdateResultRequest, UpdateResultsPartialSuccess, text_of,
 };
 use crate::services::declare::service;
 use crate::services::queries::{self, QueryRequest};
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
-use crate::services::{batch, products, values};
+use crate::services::{batch, values};
 use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
-use crate::value::{Control, Env, guarded, key, limits};
+use crate::value::{Control, Env, guarded, limits};
+use creation::{create, create_product};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -760,16 +762,6 @@ impl QueryRequest for QueryResultsRequest {
     }
 }
 
-fn create(draft: &mut Draft<'_>, request: CreateResultRequest) -> Result<TestResult> {
-    let mut result = TestResult::create(request, draft.now(), draft.context().default_workspace())?;
-    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
-    draft.require(None, &result, What::Created)?;
-    result.id = Some(draft.new_key::<TestResult>()?.into());
-    draft.put_new(&result, What::Created)?;
-    create_product(draft, &result)?;
-    Ok(result.answered())
-}
-
 fn update(
     draft: &mut Draft<'_>,
     id: &str,
@@ -789,25 +781,6 @@ fn update(
         create_product(draft, &result)?;
     }
     Ok(result.answered())
-}
-
-/// Creates the product of a drafted result if no product has its part number. A product that the
-/// caller may not create, or for which there is no room, is left out.
-fn create_product(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
-    let part_number = result.part_number.as_deref().unwrap_or_default();
-    if part_number.trim().is_empty() || !draft.context().settings().results_create_products {
-        return Ok(());
-    }
-    let mut entry = Vec::new();
-    key::push_str(&mut entry, part_number);
-    if draft.find::<Product>(Product::BY_PART_NUMBER, &entry)?.is_some() {
-        return Ok(());
-    }
-    let product = CreateProductRequest::new(part_number).workspace(result.workspace());
-    match products::create(draft, product) {
-        Err(error) if !batch::is_item_error(&error) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Drafts the deletion of a result, if there is one.

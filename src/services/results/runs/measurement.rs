@@ -138,7 +138,7 @@ impl Measurement {
             Rule::Equals(expected) => {
                 if std::mem::discriminant(expected) != std::mem::discriminant(&self.value) {
                     return Err(self.invalid(
-                        "is compared with another type; give the expected value as the measured one",
+                        "is compared with another type; give the expected value in its type",
                     ));
                 }
                 set("comparisonType", "EQ".to_owned());
@@ -289,8 +289,8 @@ mod tests {
                 (status, comparison)
             );
             assert_eq!(judged.entry["status"], status_text(status));
-            assert_eq!(judged.entry.get("lowLimit").is_some(), low.is_some());
-            assert_eq!(judged.entry.get("highLimit").is_some(), high.is_some());
+            assert_eq!(judged.entry.contains_key("lowLimit"), low.is_some());
+            assert_eq!(judged.entry.contains_key("highLimit"), high.is_some());
         }
         let logged = judged(5.0, Rule::Log);
         assert_eq!((logged.status, logged.entry.get("status")), (Done, None));

@@ -18,13 +18,13 @@ pub use measurement::Measured;
 pub use sequence::RunSequence;
 pub use start::RunStart;
 pub use step::RunStep;
-pub(super) use store::Attached;
 
 use crate::error::Result;
 use crate::model::results::{QueryStepsRequest, Step, TestResult, TestResultId};
 use crate::model::{CreateTableRequest, FileId, Resource, Status, StatusType, TableId};
-use crate::services::results::ResultService;
-use crate::services::service_record::found;
+use crate::services::results::attached::Attached;
+use crate::services::results::steps;
+use crate::services::service_record::{found, get};
 use crate::session::{Access, Session, View};
 use store::FinishedStep;
 
@@ -33,7 +33,7 @@ use store::FinishedStep;
 /// [`Run::begin`] stores the result as RUNNING. Each finished step is one durable commit.
 /// [`finish`](Run::finish) gives the result its status and its total time. A run that is dropped
 /// without it stays RUNNING, as after a crash:
-/// [`unfinished_runs`](ResultService::unfinished_runs) lists it, and [`Run::resume`] carries it on.
+/// [`unfinished_runs`](crate::results::ResultService::unfinished_runs) lists it, and [`Run::resume`] carries it on.
 /// Until it is ended, its result has the property `stationdb.run`, by which it is told from results
 /// that other clients store as RUNNING.
 ///
@@ -140,7 +140,7 @@ impl Run {
     /// # Errors
     /// `NotFound` if it was deleted.
     pub fn result(&self) -> Result<TestResult> {
-        self.session.get_result(&self.id)
+        get(&self.session, &self.id)
     }
 
     /// Begins a step. [`RunStep::finish`] stores it.
@@ -181,7 +181,7 @@ impl Run {
             .filter("resultId == @0 && status.statusType == \"RUNNING\"")
             .substitutions([self.id.as_str()])
             .take(100_000);
-        Ok(self.session.query_steps(query)?.steps)
+        Ok(self.session.read(|view| steps::page(view, &query))?.items)
     }
 
     /// Carries on a sequence that was not ended.
@@ -300,5 +300,5 @@ fn step_of(run: &Run, step_id: &str) -> Result<Step> {
         let result = found(&run.id, view.get::<TestResult>(&run.id)?)?;
         store::in_progress(result.id(), Some(result.clone()))
     })?;
-    run.session.get_step(&run.id, step_id)
+    steps::get(&run.session, &run.id, step_id)
 }

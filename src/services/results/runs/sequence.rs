@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use super::step::RunStep;
-use super::store::{self, Attached, FinishedStep};
+use super::store::{self, FinishedStep};
 use super::{Run, seconds_between, step_of};
 use crate::error::{Error, Result};
 use crate::model::results::{CreateStepRequest, Step};
 use crate::model::{Status, StatusType};
+use crate::services::results::attached::Attached;
 use crate::session::Access;
 
 /// A step of a [`Run`] with steps within it. It is stored as RUNNING when it begins, and

@@ -9,7 +9,7 @@ use super::store::{IN_PROGRESS, RUN};
 use crate::error::Result;
 use crate::model::StatusType;
 use crate::model::results::CreateResultRequest;
-use crate::services::results::create;
+use crate::services::results::creation::create;
 use crate::session::{Access, Session};
 
 /// A run that is about to begin, see [`Run::begin`]. Nothing is stored before

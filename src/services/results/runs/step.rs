@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 
 use super::Run;
 use super::measurement::{Measured, Measurement, Rule};
-use super::store::{Attached, FinishedStep};
+use super::store::FinishedStep;
 use crate::error::{Error, Result};
 use crate::model::results::{CreateStepRequest, NamedValue, Step, StepData};
 use crate::model::specifications::ConditionPoint;
 use crate::model::{FileId, Status, TableId};
+use crate::services::results::attached::Attached;
 use crate::value::Number;
 
 /// A step of a [`Run`] that is being carried out. Nothing is stored before

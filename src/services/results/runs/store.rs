@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::measurement::Measurement;
 use crate::error::{Error, Result};
-use crate::model::resource::declare::union;
 use crate::model::results::{CreateStepRequest, Step};
 use crate::model::specifications::{ConditionPoint, Specification};
 use crate::model::{
     CreateTableRequest, Product, Resource, Status, StatusType, TableId, TestResult,
 };
+use crate::services::results::attached::Attached;
 use crate::services::results::steps::{self, severity};
 use crate::services::service_record::found;
 use crate::services::tables;
@@ -29,29 +29,6 @@ pub(super) struct FinishedStep {
     pub(super) measurements: Vec<Measurement>,
     pub(super) conditions: Vec<(String, ConditionPoint)>,
     pub(super) attached: Attached,
-}
-
-/// Files and tables that a result names from now on.
-#[derive(Debug, Default)]
-pub(in crate::services::results) struct Attached {
-    pub(in crate::services::results) file_ids: Vec<String>,
-    pub(in crate::services::results) data_table_ids: Vec<String>,
-}
-
-impl Attached {
-    /// Adds them to the members of a result. Returns whether there are any.
-    pub(in crate::services::results) fn add_to(self, result: &mut TestResult) -> bool {
-        let is_empty = self.file_ids.is_empty() && self.data_table_ids.is_empty();
-        for (member, ids) in [
-            (&mut result.file_ids, self.file_ids),
-            (&mut result.data_table_ids, self.data_table_ids),
-        ] {
-            if !ids.is_empty() {
-                *member = Some(union(member.take(), ids));
-            }
-        }
-        !is_empty
-    }
 }
 
 /// Whether a run began the result, and none has ended it.

@@ -12,7 +12,7 @@ use crate::model::results::{CreateStepRequest, Step};
 use crate::model::steps::stored::{StepChunk, StoredStep, generated_seq, millis};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{StatusTypeSummary, TestResult};
-use crate::services::results::runs::Attached;
+use crate::services::results::attached::Attached;
 use crate::session::tables::{ChunkChange, RowChunk, change_chunks, chunk_at};
 use crate::session::{Draft, What};
 use crate::value::RecordKey;
@@ -47,7 +47,7 @@ impl NewSteps {
             let place = |error: Error| within(error, &format!("steps[{at}]"));
             if step.result_id.is_some() {
                 let error = Error::invalid(
-                    "the steps of a result that is created with them have no resultId; leave it out",
+                    "steps that come with their result have no resultId; leave it out",
                 );
                 return Err(place(error.at_member("resultId")));
             }
@@ -165,7 +165,8 @@ fn place_below(step: &mut StoredStep, parent: &StoredStep, result: RecordKey) {
 }
 
 /// Drafts one step with a generated id at the end of a result, below the step `parent_id` if there
-/// is one, and what the result names with it. Only the chunk of the parent is read, as long as it is not sealed.
+/// is one, and what the result names with it. Only the chunk of the parent is read, as long as it is
+/// not sealed.
 ///
 /// # Errors
 /// `InvalidArgument` and `LimitExceeded` for the request; `PermissionDenied`; those of the disk.
