@@ -138,10 +138,11 @@ pub trait ResultService {
     /// let run = CreateResultRequest::new().program_name("Gain").status(StatusType::Passed);
     /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("status", "Passed")]
     ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let vout: std::collections::BTreeMap<_, _> = vout.into_iter().collect();
     /// let power = CreateStepRequest::new()
     ///     .name("Power")
     ///     .status(StatusType::Passed)
-    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    ///     .data(StepData::new().parameters([vout]));
     /// let made = session.append_results(&[ResultWithSteps::new(run).step(power)])?.into_result()?;
     /// assert_eq!(made.results[0].status_type_summary.as_ref().map(|all| all.passed), Some(1));
     /// # Ok::<(), stationdb::Error>(())
@@ -467,10 +468,11 @@ pub trait ResultService {
     #[doc = include_str!("step_example.txt")]
     /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("units", "V")]
     ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let vout: std::collections::BTreeMap<_, _> = vout.into_iter().collect();
     /// let measured = CreateStepRequest::new()
     ///     .name("Output")
     ///     .status(StatusType::Passed)
-    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    ///     .data(StepData::new().parameters([vout]));
     /// let supply = CreateStepRequest::new()
     ///     .result_id(id.to_string())
     ///     .name("Supply")

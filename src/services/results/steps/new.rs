@@ -165,8 +165,8 @@ fn place_below(step: &mut StoredStep, parent: &StoredStep, result: RecordKey) {
 }
 
 /// Drafts one step with a generated id at the end of a result, below the step `parent_id` if there
-/// is one, and what the result names with it. Only the chunk of the parent is read, as long as it is
-/// not sealed.
+/// is one, and what the result names with it. Of the other steps only the chunk of the parent is
+/// read, as long as it is not sealed.
 ///
 /// # Errors
 /// `InvalidArgument` and `LimitExceeded` for the request; `PermissionDenied`; those of the disk.
