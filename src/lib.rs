@@ -102,7 +102,7 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, RecordService, ResultService,
+        AssetService, FeedService, FileService, ProductService, RecordService, ResultService, Run,
         SearchService, SpecificationService, TableService, TestPlanService, WorkItemService,
         WorkspaceService,
     };
@@ -124,16 +124,16 @@ pub mod results {
     pub use crate::model::results::{
         CreateResultRequest, CreateResultsPartialSuccess, CreateStepRequest,
         CreateStepsPartialSuccess, DeleteResultsPartialSuccess, DeleteStepsPartialSuccess,
-        NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps, PathMeasurement,
-        PathOrderBy, PathProjection, PathValue, PathValueType, QueryPathsRequest,
+        KeepResults, NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps,
+        PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType, QueryPathsRequest,
         QueryResultValuesRequest, QueryResultsRequest, QueryStepValuesRequest, QueryStepsRequest,
-        ResponseFormat, ResultField, ResultOrderBy, ResultProjection, Status, StatusType,
-        StatusTypeSummary, Step, StepData, StepField, StepIdResultIdPair, StepOrderBy, StepPath,
-        StepProjection, TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId,
-        UpdateResultRequest, UpdateResultsPartialSuccess, UpdateStepRequest,
-        UpdateStepsPartialSuccess,
+        ResponseFormat, ResultField, ResultOrderBy, ResultProjection, ResultRetention,
+        ResultRetentionReport, ResultTable, ResultWithSteps, Status, StatusType, StatusTypeSummary,
+        Step, StepData, StepField, StepIdResultIdPair, StepOrderBy, StepPath, StepProjection,
+        TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId, UpdateResultRequest,
+        UpdateResultsPartialSuccess, UpdateStepRequest, UpdateStepsPartialSuccess,
     };
-    pub use crate::services::ResultService;
+    pub use crate::services::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};
     pub use crate::value::Number;
 }
 
@@ -335,15 +335,15 @@ pub mod search {
 pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
     pub use crate::model::bodies::{
-        AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest,
-        CreateResultsRequest, CreateStepsRequest, CreateTableResponse, DeleteAssetsRequest,
-        DeleteFilesRequest, DeletePackagesRequest, DeleteProductsRequest, DeleteResultQuery,
-        DeleteResultsRequest, DeleteSpecificationsRequest, DeleteStepsQuery, DeleteStepsRequest,
-        DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest, GetProductsRequest,
-        GetResultsRequest, GetStepsRequest, LinkFilesRequest, SetSystemConnectionRequest,
-        SetSystemConnectionResponse, StartUploadSessionRequest, UpdateAssetsRequest,
-        UpdateProductsRequest, UpdateResultsRequest, UpdateStepsRequest, UploadFileResponse,
-        UploadPackageQuery,
+        AppendArrowQuery, AppendToUploadSessionQuery, ApplyResultRetentionRequest,
+        CreateAssetsRequest, CreateProductsRequest, CreateResultsRequest, CreateStepsRequest,
+        CreateTableResponse, DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest,
+        DeleteProductsRequest, DeleteResultQuery, DeleteResultsRequest,
+        DeleteSpecificationsRequest, DeleteStepsQuery, DeleteStepsRequest, DeleteTablesRequest,
+        ErrorResponse, FinishUploadSessionRequest, GetProductsRequest, GetResultsRequest,
+        GetStepsRequest, LinkFilesRequest, SetSystemConnectionRequest, SetSystemConnectionResponse,
+        StartUploadSessionRequest, UpdateAssetsRequest, UpdateProductsRequest,
+        UpdateResultsRequest, UpdateStepsRequest, UploadFileResponse, UploadPackageQuery,
     };
     pub use crate::model::download::Download;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;

@@ -20,6 +20,9 @@ use std::time::Instant;
 use clap::Parser;
 use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
+use stationdb::results::{
+    QueryStepsRequest, Status, StatusType, Step, TestResult, TestResultId, UpdateResultRequest,
+};
 use stationdb::search::SearchRequest;
 use stationdb::specifications::Specification;
 use stationdb::tables::{
@@ -63,6 +66,7 @@ struct Check {
 /// Results of the first half of the day that the second half needs.
 struct Day {
     work_item_id: String,
+    result_id: TestResultId,
     table_id: String,
     csv: Option<Imported>,
     checks: Vec<Check>,
@@ -130,8 +134,9 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     paperwork::begin_use(session, &machine, &use_id)?;
 
     steps.part("Measurement");
+    let test = paperwork::begin_test(session, &machine, &product, &work_item_id, PROGRAM)?;
     let table_id =
-        table::create(session, format!("Samples of work item {work_item_id}"), &work_item_id)?;
+        table::create(&test, format!("Samples of work item {work_item_id}"), &work_item_id)?;
     let start = Instant::now();
     let mut run =
         table::measure(session, &table_id, options.rows as usize, DiskProbe::new(&options.dir)?)?;
@@ -167,8 +172,12 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
 
     steps.part("Check and report");
     let start = Instant::now();
-    let checks: Vec<Check> = specs.iter().filter_map(|spec| check(spec, &run)).collect();
-    let passed = checks.iter().all(|check| check.passed);
+    let mut checks = Vec::new();
+    for spec in &specs {
+        checks.extend(check(&test, spec, &run)?);
+    }
+    let result = test.finish()?;
+    let passed = result.status == Some(StatusType::Passed.into());
     for check in &checks {
         let verdict = if check.passed { "pass" } else { "FAIL" };
         steps.note(format!(
@@ -176,7 +185,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
             check.name, check.value, check.unit, check.limit
         ));
     }
-    let report = report(&machine, &work_item_id, &checks, run.loop_ns.len());
+    let report = report(&machine, &work_item_id, &result, &checks, run.loop_ns.len());
     let report_id = session.upload_file(
         &mut report.as_bytes(),
         UploadFileRequest::new().name(format!("Self-test report {work_item_id}.md")).metadata(
@@ -187,13 +196,17 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     steps.done(
         start,
         format!(
-            "checked {} limits and uploaded the report of {}",
+            "checked {} limits, each a durable step of a result, which is {}; uploaded the report of \
+             {}",
             checks.len(),
+            status_of(&result.status),
             bytes(report.len() as u64)
         ),
     );
 
-    // Rows, table and work item become visible together, or not at all.
+    // Rows, table, result and work item become visible together, or not at all.
+    let result_id = result.id.clone().ok_or("the result has no id")?;
+    let reported = UpdateResultRequest::new().id(result_id.clone()).file_ids([report_id.as_str()]);
     let start = Instant::now();
     let mut table_ids = vec![table_id.clone()];
     table_ids.extend(csv.iter().map(|csv| csv.table_id.clone()));
@@ -201,6 +214,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let last = run.last.clone();
     session.transaction(|tx| {
         table::append(tx, &table_id, Some(last), Some(true))?;
+        tx.update_results(vec![reported], false, false)?.require_all()?;
         let answer = tx.update_work_items(paperwork::closing(
             &work_item_id,
             &table_ids,
@@ -215,7 +229,8 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     steps.done(
         start,
         format!(
-            "one transaction: the last {} rows, the end of the data, the closed work item",
+            "one transaction: the last {} rows, the end of the data, the report of the result, the \
+             closed work item",
             grouped(last_rows)
         ),
     );
@@ -232,7 +247,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     );
     steps.done(start, format!("published the package {name} {version} as {}", package.file_name));
     let loop_max_ns = run.loop_ns.iter().copied().fold(0.0, f64::max);
-    Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
+    Ok(Day { work_item_id, result_id, table_id, csv, checks, loop_max_ns })
 }
 
 /// A CSV file that was imported.
@@ -280,30 +295,66 @@ fn import(
     Ok(Imported { table_id: answer.id.ok_or("no table")?.into(), y, x })
 }
 
-fn check(spec: &Specification, run: &table::Run) -> Option<Check> {
-    let column = spec.properties.as_ref()?.get("column")?;
+/// Judges a quantity by its specification, and stores it as a step of the test; `None` if it was not
+/// measured.
+fn check(
+    test: &Run,
+    spec: &Specification,
+    run: &table::Run,
+) -> Result<Option<Check>, Box<dyn Error>> {
+    let Some(column) = spec.properties.as_ref().and_then(|properties| properties.get("column"))
+    else {
+        return Ok(None);
+    };
     let part = if column == LOOP { 0.99 } else { 0.5 };
-    let value = quantile(run.values(column), part)?;
-    let limit = spec.limit.as_ref()?;
+    let (Some(value), Some(limit)) = (quantile(run.values(column), part), spec.limit.as_ref())
+    else {
+        return Ok(None);
+    };
     let limit = match (limit.min, limit.max) {
         (Some(min), _) => format!("above {min}"),
         (_, Some(max)) => format!("below {max}"),
         _ => "none".to_owned(),
     };
-    Some(Check {
-        name: spec.name.clone().unwrap_or_default(),
-        value,
-        unit: spec.unit.clone().unwrap_or_default(),
-        limit,
-        passed: spec.check(value, &[]).is_inside(),
-    })
+    let name = spec.name.clone().unwrap_or_default();
+    let unit = spec.unit.clone().unwrap_or_default();
+    let step = test
+        .step(name.clone())
+        .step_type("NumericLimitTest")
+        .measure(column.as_str(), value, unit.as_str())
+        .spec(spec.spec_id.as_deref().unwrap_or_default())
+        .finish()?;
+    let passed = step.status == Some(StatusType::Passed.into());
+    Ok(Some(Check { name, value, unit, limit, passed }))
 }
 
-fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usize) -> String {
+/// The measurements of a step as text.
+fn measured(step: &Step) -> String {
+    let parameters = step.data.iter().flat_map(|data| data.parameters.iter().flatten());
+    let of = |parameter: &std::collections::BTreeMap<String, String>| {
+        let text = |key: &str| parameter.get(key).map_or("", String::as_str);
+        format!("{} {}", text("measurement"), text("units"))
+    };
+    parameters.map(of).collect::<Vec<_>>().join(", ")
+}
+
+fn status_of(status: &Option<Status>) -> String {
+    status.as_ref().map(|status| status.status_type.to_string()).unwrap_or_default()
+}
+
+fn report(
+    machine: &Machine,
+    work_item_id: &str,
+    result: &TestResult,
+    checks: &[Check],
+    samples: usize,
+) -> String {
     let mut text = format!(
-        "# Self-test of {}\n\nWork item {work_item_id}. {}, {}, {} threads. {} samples.\n\n\
-         | Quantity | Value | Limit | Result |\n|---|---|---|---|\n",
+        "# Self-test of {}\n\n**{}**. Work item {work_item_id}, result {}. {}, {}, {} threads. {} \
+         samples.\n\n| Quantity | Value | Limit | Result |\n|---|---|---|---|\n",
         machine.host,
+        status_of(&result.status),
+        result.id.as_deref().unwrap_or_default(),
         machine.processor,
         machine.system,
         machine.thread_count,
@@ -428,6 +479,22 @@ fn answer(
             "{} by {who}: {from} -> {to}",
             event.base.action.as_deref().unwrap_or_default()
         ));
+    }
+    let start = Instant::now();
+    let result = session.get_result(&day.result_id)?;
+    let of_result =
+        QueryStepsRequest::new().filter("resultId == @0").substitutions([day.result_id.as_str()]);
+    let found = session.query_steps(of_result)?.steps;
+    if found.len() != day.checks.len() || result.data_table_ids.iter().flatten().count() != 1 {
+        return Err("the result did not come back whole".into());
+    }
+    steps.done(start, format!("the result of the test is {}:", status_of(&result.status)));
+    for step in &found {
+        let name = step.name.as_deref().unwrap_or_default();
+        steps.note(format!("{} {name}: {}", status_of(&step.status), measured(step)));
+    }
+    if !session.unfinished_runs()?.is_empty() {
+        steps.note("an earlier test was not finished; `Run::resume` carries it on");
     }
     let items = session.query_work_items(
         QueryWorkItemsRequest::new()

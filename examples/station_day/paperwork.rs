@@ -193,6 +193,23 @@ pub fn begin_work_item(
     }
 }
 
+/// Begins the test: a result that is RUNNING and belongs to the work item.
+pub fn begin_test(
+    session: &Session,
+    machine: &Machine,
+    product: &Product,
+    work_item_id: &str,
+    program: &str,
+) -> Answer<Run> {
+    let part_number = product.part_number.clone().unwrap_or_default();
+    let test = Run::begin(part_number, machine.serial.clone(), program)
+        .operator(session.identity().user_id())
+        .host_name(machine.host.clone())
+        .property("testPlanId", work_item_id)
+        .start(session)?;
+    Ok(test)
+}
+
 /// Starts the utilization of the machine.
 pub fn begin_use(session: &Session, machine: &Machine, use_id: &str) -> Answer<()> {
     let started = session.start_utilization(

@@ -45,14 +45,14 @@ pub struct Run {
     pub sync_us: Vec<f64>,
 }
 
-/// Creates the table of the samples. Returns its id.
-pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<String> {
+/// Creates the table of the samples, which belongs to the test. Returns its id.
+pub fn create(test: &stationdb::results::Run, name: String, work_item_id: &str) -> Answer<String> {
     let column = |name: &str, data_type, column_type, unit: &str| {
         Column::new(name.to_owned(), data_type)
             .column_type(column_type)
             .properties(properties([("unit", unit)]))
     };
-    let id = session.create_table(
+    let id = test.create_table(
         CreateTableRequest::new([
             column(ELAPSED, DataType::Int64, ColumnType::Index, "ns"),
             column(LOOP, DataType::Float64, ColumnType::Normal, "ns"),

@@ -10,8 +10,8 @@ use crate::model::files::{
 };
 use crate::model::products::{CreateProductRequest, ProductId, UpdateProductRequest};
 use crate::model::results::{
-    CreateResultRequest, CreateStepRequest, StepIdResultIdPair, TestResultId, UpdateResultRequest,
-    UpdateStepRequest,
+    CreateResultRequest, CreateStepRequest, ResultRetention, StepIdResultIdPair, TestResultId,
+    UpdateResultRequest, UpdateStepRequest,
 };
 use crate::model::specifications::SpecificationId;
 use crate::model::tables::data::GetTableDataRequest;
@@ -79,6 +79,14 @@ record! {
     wire pub struct DeleteResultQuery {
         /// Whether the steps are deleted; true when absent.
         pub delete_steps: Option<bool>,
+    }
+
+    /// The body of `apply_result_retention`.
+    wire pub struct ApplyResultRetentionRequest requires(retention) {
+        /// What is kept; required.
+        pub retention: ResultRetention,
+        /// Whether nothing is deleted.
+        pub dry_run: bool,
     }
 
     /// The query string of `get_results`.

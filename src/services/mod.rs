@@ -35,7 +35,10 @@ pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
-pub use results::ResultService;
+pub(crate) use results::retain_results;
+#[cfg(test)]
+pub(crate) use results::retain_results_with;
+pub use results::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};
 pub(crate) use results::{mend_steps, verify_steps};
 pub use search::SearchService;
 pub use specifications::SpecificationService;

@@ -1,5 +1,6 @@
 //! One pass of maintenance, and the thread that runs the passes.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct MaintenanceReport {
     pub segments_written: u64,
     /// Rows of tables deleted because their retention does not keep them.
     pub rows_deleted: u64,
+    /// Test results deleted because the retention of the store does not keep them.
+    pub results_deleted: u64,
     /// Deleted rows of tables whose space this pass gave back, as far as writers deleted no others
     /// meanwhile.
     pub deleted_rows_removed: u64,
@@ -95,6 +98,8 @@ pub(super) fn run(
     control: &Control,
     is_idle: bool,
 ) -> Result<MaintenanceReport> {
+    // Asked for, so not only when it is due.
+    engine.results_due_ms.store(i64::MIN, Ordering::Relaxed);
     let (report, failures) = pass(engine, control, is_idle);
     failures.into_iter().next().map_or(Ok(report), Err)
 }
@@ -126,6 +131,8 @@ fn run_steps(
     engine.check_place()?;
     report.time_ahead = engine.time_ahead();
     let session = Session::of_store(engine);
+    // First, because tables go with results.
+    report.results_deleted = steps.run(|| retain_results(engine, &session, control));
     let mut due = steps.run(|| tables::due(&session));
     let retained = std::mem::take(&mut due.retained);
     report.rows_deleted = steps.run(|| tables::retain_rows(&session, retained, control));
@@ -188,6 +195,24 @@ impl Steps {
             T::default()
         })
     }
+}
+
+/// Carries out the retention of results when it is due, and in the next pass again if there may be
+/// more to delete.
+fn retain_results(engine: &Engine, session: &Session, control: &Control) -> Result<u64> {
+    /// Between two looks at all results.
+    const LOOK_MS: i64 = 10 * 60 * 1_000;
+    let now_ms = engine.now().timestamp_millis();
+    if now_ms < engine.results_due_ms.load(Ordering::Relaxed) {
+        return Ok(0);
+    }
+    // Also if it fails.
+    engine.results_due_ms.store(now_ms.saturating_add(LOOK_MS), Ordering::Relaxed);
+    let (deleted, has_more) = crate::services::retain_results(session, 1, control)?;
+    if has_more {
+        engine.results_due_ms.store(now_ms, Ordering::Relaxed);
+    }
+    Ok(deleted)
 }
 
 /// Merges the runs of the indexes while there are no writers, in short turns.

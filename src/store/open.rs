@@ -10,6 +10,7 @@ use super::{directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
+use crate::model::results::ResultRetention;
 use crate::records::gate::Gate;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
@@ -294,6 +295,14 @@ impl StoreOptions {
         seed: Option<u64>;
     }
 
+    /// Which test results maintenance keeps. It deletes the others, with their steps, and with the
+    /// tables and files that only they name. [`open`](Self::open) refuses a policy that
+    /// [`apply_result_retention`](crate::results::ResultService::apply_result_retention) refuses.
+    pub fn result_retention(mut self, retention: ResultRetention) -> Self {
+        self.settings.result_retention = Some(retention);
+        self
+    }
+
     /// The vendor prefix of asset members, platforms and package extensions: ASCII letters and
     /// digits, beginning with a letter.
     pub fn vendor_prefix(mut self, prefix: impl Into<String>) -> Self {
@@ -412,6 +421,7 @@ impl StoreOptions {
     ///   unknown outcome is recorded before another one can start.
     fn open_unguarded(self, disk: SharedDisk) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
+        self.settings.result_retention.as_ref().map_or(Ok(()), ResultRetention::check)?;
         // Before anything is created, so that a directory that is not a store stays unchanged.
         let is_new = format::probe(&disk)? == DirectoryKind::Empty;
         if is_new && self.must_exist {

@@ -98,6 +98,10 @@ macro_rules! operations {
                     let rows = s.export_results(read(&next())?, &mut out, &Control::default())?;
                     Ok(json!({"rows": rows, "text": String::from_utf8_lossy(&out)}))
                 }
+                "apply_result_retention" => {
+                    let (policy, dry_run) = (read(&next())?, read(&next())?);
+                    s.apply_result_retention(policy, dry_run, &Control::default()).map(wire)
+                }
                 "upload_file" => {
                     let (asked, text): (_, String) = (read(&next())?, read(&next())?);
                     s.upload_file(&mut text.as_bytes(), asked, &Control::default()).map(wire)
@@ -131,6 +135,7 @@ operations! {
     batch delete_products(json);
     plain result_api_info();
     batch create_results(json);
+    plain unfinished_runs();
     plain get_result(id);
     plain get_results(json, json, json);
     plain query_results(json);

@@ -100,6 +100,19 @@ const OWN: &[(&str, Effect, Own)] = &[
             answer => answer.map(wire),
         }
     }),
+    ("ResultService::append_results", Changes, |s, w| {
+        let result = request(json!({"programName": "new", "status": {"statusType": "PASSED"},
+                "workspace": w.secret.workspace}));
+        let step = request(json!({"name": "new"}));
+        let item = stationdb::results::ResultWithSteps::new(result).step(step);
+        s.append_results(&[item])?.into_result().map(wire)
+    }),
+    ("ResultService::apply_result_retention", Changes, |s, w| {
+        let mark = if w.secret.workspace == "open" { "Plain" } else { "Zebra" };
+        let policy = request(json!({"keep": [{"statuses": ["SKIPPED"]}],
+                "partNumbers": [format!("{mark}-1")]}));
+        s.apply_result_retention(policy, false, &Control::default()).map(wire)
+    }),
     ("TableService::append_arrow", Changes, |s, w| {
         let batch = batch();
         let mut stream = Vec::new();

@@ -26,6 +26,7 @@ mod packages;
 mod prelude;
 mod results;
 mod rewrite;
+mod runs;
 mod scenarios;
 mod sequence;
 mod sessions;

@@ -9,6 +9,7 @@ pub(crate) use stationdb::faults::{
     Disk, Fault, Mode, OpKind, Pick, Random, SimDisk, Survival, TraceEntry,
 };
 pub(crate) use stationdb::files::{FileService, GetFilesRequest, UploadFileRequest};
+pub(crate) use stationdb::prelude::BatchAnswer;
 pub(crate) use stationdb::products::CreateProductRequest;
 pub(crate) use stationdb::tables::{
     AppendTableDataRequest, Column, ColumnType, DataFrame, DataType, ListTablesRequest,

@@ -50,6 +50,36 @@ pub const OTHERS: &[(&str, &str)] = &[
         "RowStream::new",
         "takes what cannot be named outside the crate; `TableService::scan` calls it",
     ),
+    ("RunStart::operator", "sets a part of what is stored later"),
+    ("RunStart::system_id", "sets a part of what is stored later"),
+    ("RunStart::host_name", "sets a part of what is stored later"),
+    ("RunStart::workspace", "sets a part of what is stored later"),
+    ("RunStart::started_at", "sets a part of what is stored later"),
+    ("RunStart::keyword", "sets a part of what is stored later"),
+    ("RunStart::property", "sets a part of what is stored later"),
+    ("RunStep::measure", "sets a part of what is stored later"),
+    ("RunStep::measure_text", "sets a part of what is stored later"),
+    ("RunStep::measure_bool", "sets a part of what is stored later"),
+    ("RunStep::limits", "sets a part of what is stored later"),
+    ("RunStep::at_least", "sets a part of what is stored later"),
+    ("RunStep::at_most", "sets a part of what is stored later"),
+    ("RunStep::equals", "sets a part of what is stored later"),
+    ("RunStep::spec", "sets a part of what is stored later"),
+    ("RunStep::condition", "sets a part of what is stored later"),
+    ("RunStep::input", "sets a part of what is stored later"),
+    ("RunStep::output", "sets a part of what is stored later"),
+    ("RunStep::file", "sets a part of what is stored later"),
+    ("RunStep::table", "sets a part of what is stored later"),
+    ("RunStep::step_type", "sets a part of what is stored later"),
+    ("RunStep::text", "sets a part of what is stored later"),
+    ("RunStep::keyword", "sets a part of what is stored later"),
+    ("RunStep::property", "sets a part of what is stored later"),
+    ("RunStep::started_at", "sets a part of what is stored later"),
+    ("RunStep::total_time_in_seconds", "sets a part of what is stored later"),
+    ("RunStep::status", "sets a part of what is stored later"),
+    ("Run::begin", "reads nothing, and stores nothing before `RunStart::start`"),
+    ("RunSequence::id", "reads nothing"),
+    ("RunSequence::step", "reads nothing, and stores nothing before `RunStep::finish`"),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
     ("Store::look", "directories of the system only; tests/look.rs"),
@@ -65,6 +95,14 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("StoreOptions::settings", "sets options"),
     ("StoreOptions::shared_clock", "sets an option"),
     ("StoreOptions::shared_job_runner", "sets an option"),
+    ("StoreOptions::result_retention", "sets an option"),
+    ("Run::first_ordinal", "of a run of rows, which has the name inside the crate"),
+    ("Run::has_dead", "of a run of rows, which has the name inside the crate"),
+    ("Run::index_range", "of a run of rows, which has the name inside the crate"),
+    ("Run::live_count", "of a run of rows, which has the name inside the crate"),
+    ("Run::ordinal_range", "of a run of rows, which has the name inside the crate"),
+    ("Run::row_count", "of a run of rows, which has the name inside the crate"),
+    ("Run::stored", "of a run of rows, which has the name inside the crate"),
     ("StoreOptions::vendor_prefix", "sets an option"),
 ];
 
@@ -170,6 +208,21 @@ fn products(w: &World) -> Result<RecordStream> {
     w.session("ada").scan_records(ScanRecordsRequest::new(RecordKind::Product), &Control::default())
 }
 
+/// A run in progress of the hidden workspace.
+fn run(w: &World) -> Result<stationdb::results::Run> {
+    let ada = w.session("ada");
+    let mut left = ada.unfinished_runs()?;
+    left.retain(|result| result.workspace.as_deref() == Some(w.secret.workspace.as_str()));
+    stationdb::results::Run::resume(&ada, &left.remove(0).id.unwrap())
+}
+
+/// A run with the id of a sequence in progress.
+fn sequence(w: &World) -> Result<(stationdb::results::Run, String)> {
+    let run = run(w)?;
+    let id = run.sequence("s")?.id().to_owned();
+    Ok((run, id))
+}
+
 fn writer(w: &World) -> Result<ContentWriter> {
     w.session("ada").write_file(&Control::default())
 }
@@ -210,7 +263,7 @@ fn pass(mut stream: SyncStream) -> SyncStream {
 }
 
 fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 29] = calls! { reads_nothing |w, d|
+    let table: [(&'static str, Run); 31] = calls! { reads_nothing |w, d|
         "Store::session" => w.store.session(Identity::user("ada"));
         "Store::id" => w.store.id();
         "Store::settings" => w.store.settings().seal_rows;
@@ -219,6 +272,8 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         "Store::maintenance_error" => w.store.maintenance_error();
         "Store::changes" => w.store.changes(Position::START);
         "Store::synchronise" => w.store.synchronise(Position::START);
+        "Run::id" => run.id().len(), where run = run(&w)?;
+        "Run::step" => drop(run.step("s")), where run = run(&w)?;
         "Session::with_default_workspace" => w.session("ada").with_default_workspace("open");
         "Session::pinned" => w.session("ada").pinned();
         "RecordStream::schema" => stream.schema(), where stream = products(&w)?;
@@ -249,7 +304,35 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
 }
 
 fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 35] = calls! { reads |w, d|
+    let table: [(&'static str, Run); 51] = calls! { reads |w, d|
+        "RunStart::start" => start.start(&w.session("ada")),
+            where start = stationdb::results::Run::begin("P", "S", "G");
+        "Run::resume" => stationdb::results::Run::resume(&ada, &left[0].id.clone().unwrap()),
+            where (ada, left) = (w.session("ada"), w.session("ada").unfinished_runs()?);
+        "Run::result" => run.result(), where run = run(&w)?;
+        "Run::open_sequences" => run.open_sequences(), where run = run(&w)?;
+        "Run::sequence" => run.sequence("s"), where run = run(&w)?;
+        "Run::resume_sequence" => run.resume_sequence(&id),
+            where (run, id) = sequence(&w)?;
+        "Run::attach_file" => run.attach_file(&w.secret.file.as_str().into()),
+            where run = run(&w)?;
+        "Run::attach_table" => run.attach_table(&w.secret.table.as_str().into()),
+            where run = run(&w)?;
+        "Run::create_table" => run.create_table(request(json!({"columns": [
+            {"name": "t", "dataType": "INT64", "columnType": "INDEX"}]}))), where run = run(&w)?;
+        "Run::finish" => run.finish(), where run = run(&w)?;
+        "Run::finish_as" => run.finish_as(stationdb::results::StatusType::Done),
+            where run = run(&w)?;
+        "Run::terminate" => run.terminate(), where run = run(&w)?;
+        "RunStep::finish" => run.step("s").measure("m", 1, "V").limits(0, 2).finish(),
+            where run = run(&w)?;
+        "RunSequence::sequence" => run.resume_sequence(&id)?.sequence("inner"),
+            where (run, id) = sequence(&w)?;
+        "RunSequence::finish" => run.resume_sequence(&id)?.finish(),
+            where (run, id) = sequence(&w)?;
+        "RunSequence::finish_as" =>
+            run.resume_sequence(&id)?.finish_as(stationdb::results::StatusType::Done),
+            where (run, id) = sequence(&w)?;
         "StoreOptions::open_disk" => options().open_disk(d.shared()), where () = drop(w);
         // Something to save.
         "Store::close" => w.store.close(),

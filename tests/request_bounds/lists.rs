@@ -1,8 +1,17 @@
 //! The class of each list in a request, and a call with a list of a given length.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
+use stationdb::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use stationdb::prelude::*;
-use stationdb::tables::{AppendTableDataRequest, DataFrame, TableId, Waveform, WaveformAxis};
+use stationdb::results::{
+    CreateResultRequest, CreateStepRequest, ResultTable, ResultWithSteps, StatusType,
+};
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, TableId,
+    Waveform, WaveformAxis,
+};
 use stationdb::{ErrorKind, Identity, Result, Session, Store};
 
 use crate::calls::{call, filled, read};
@@ -133,10 +142,36 @@ fn repeated(value: &Value, len: usize) -> Value {
     }
 }
 
+/// Creates a result with `len` steps, tables, or batches of a table.
+fn results(session: &Session, list: &str, len: usize) -> Result<()> {
+    let result = CreateResultRequest::new().program_name("P").status(StatusType::Done);
+    let mut item = ResultWithSteps::new(result);
+    let columns = [Column::new("t", DataType::Int64).column_type(ColumnType::Index)];
+    match list {
+        "ResultWithSteps.steps" => item.steps = vec![CreateStepRequest::new().name("s"); len],
+        // Each is refused, and with it the result.
+        "ResultWithSteps.tables" => {
+            item.tables = vec![ResultTable::new(CreateTableRequest::new([])); len];
+        }
+        "ResultTable.batches" => {
+            let rows = Arc::new(Int64Array::from(Vec::<i64>::new())) as ArrayRef;
+            let rows = RecordBatch::try_from_iter([("t", rows)]).unwrap();
+            let mut table = ResultTable::new(CreateTableRequest::new(columns));
+            table.batches = vec![rows; len];
+            item.tables.push(table);
+        }
+        _ => panic!("{list} has no probe"),
+    }
+    session.append_results(&[item]).map(drop)
+}
+
 /// Makes a request whose list has `len` entries.
 pub fn probe(world: &World, list: &List, len: usize) -> Result<()> {
     let World { session, table, asset, .. } = world;
     let Some((operation, arguments)) = list.call else {
+        if list.name.starts_with("Result") {
+            return results(session, list.name, len);
+        }
         assert_eq!(list.name, "Waveform.y", "{} has no probe", list.name);
         let mut waveform = Waveform::new(WaveformAxis::Count { t0: 0, dt: 1 });
         waveform.y = vec![("v", (&[0.5]).into()); len];

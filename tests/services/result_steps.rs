@@ -197,7 +197,11 @@ fn steps_stay_when_their_result_is_deleted_without_them() {
     let session = store.session();
     let (gone, stays) = (result(&session, "P"), result(&session, "P"));
     for id in [&gone, &stays] {
-        session.create_steps(vec![step(id, "a"), step(id, "b")], false).unwrap();
+        session
+            .create_steps(vec![step(id, "a"), step(id, "b")], false)
+            .unwrap()
+            .require_all()
+            .unwrap();
     }
     session.delete_result(&gone.as_str().into(), false).unwrap();
     assert_eq!(session.get_step(&gone.as_str().into(), "a").unwrap().name.unwrap(), "name a");

@@ -221,6 +221,11 @@ routes! {
     json POST "/explain/query-results" explain_query_results;
     bytes POST "/export-results" export_results => |_, _| Ok(Download::of_results()),
         |s, c, target| s.export_results(c.body()?, target, &c.control);
+    json GET "/unfinished-runs" unfinished_runs();
+    json POST "/apply-result-retention" apply_result_retention => |s, c| {
+        let ApplyResultRetentionRequest { retention, dry_run, .. } = c.body()?;
+        s.apply_result_retention(retention, dry_run, &c.control)
+    };
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;

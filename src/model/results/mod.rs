@@ -7,11 +7,13 @@ pub(crate) mod requests;
 pub(crate) mod result;
 #[cfg(test)]
 mod result_tests;
+pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod step_requests;
 #[cfg(test)]
 mod step_tests;
+pub(crate) mod with_steps;
 
 pub use path::{
     PagedPaths, PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType,
@@ -26,6 +28,7 @@ pub use result::{
     CreateResultRequest, ResultField, ResultOrderBy, ResultProjection, TestResult, TestResultId,
     UpdateResultRequest,
 };
+pub use retention::{KeepResults, ResultRetention, ResultRetentionReport};
 pub use status::{Status, StatusType, StatusTypeSummary};
 pub use step::{
     CreateStepRequest, NamedValue, Step, StepData, StepField, StepOrderBy, StepProjection,
@@ -35,3 +38,4 @@ pub use step_requests::{
     CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedSteps, QueryStepValuesRequest,
     QueryStepsRequest, StepIdResultIdPair, UpdateStepsPartialSuccess,
 };
+pub use with_steps::{ResultTable, ResultWithSteps};

@@ -1,8 +1,18 @@
 //! Test results: queries, merging updates, lists of values, and the products that they are about.
 
+mod append;
+mod attached;
+mod creation;
 mod csv;
 mod figures;
+mod retention;
+mod runs;
 mod steps;
+
+pub(crate) use retention::retain_results;
+#[cfg(test)]
+pub(crate) use retention::retain_results_with;
+pub use runs::{Measured, Run, RunSequence, RunStart, RunStep};
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,22 +22,23 @@ use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
 use crate::model::results::{
     CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
-    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
-    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultRetention,
+    ResultRetentionReport, ResultWithSteps, Step, StepIdResultIdPair, StepPath, UpdateStepRequest,
+    UpdateStepsPartialSuccess,
 };
 use crate::model::{
-    CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
-    DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults, Product,
-    QueryResultValuesRequest, QueryResultsRequest, Resource, ResponseFormat, ResultField,
-    ResultOrderBy, TestMonitorApiInfo, TestResult, TestResultId, UpdateResultRequest,
-    UpdateResultsPartialSuccess, text_of,
+    CreateResultRequest, CreateResultsPartialSuccess, DeleteResultsPartialSuccess,
+    OrderByComparisonType, PagedResults, QueryResultValuesRequest, QueryResultsRequest, Resource,
+    ResponseFormat, ResultField, ResultOrderBy, TestMonitorApiInfo, TestResult, TestResultId,
+    UpdateResultRequest, UpdateResultsPartialSuccess, text_of,
 };
 use crate::services::declare::service;
 use crate::services::queries::{self, QueryRequest};
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
-use crate::services::{batch, products, values};
+use crate::services::{batch, values};
 use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
-use crate::value::{Control, Env, guarded, key, limits};
+use crate::value::{Control, Env, guarded, limits};
+use creation::{create, create_product};
 
 pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
 
@@ -104,6 +115,70 @@ pub trait ResultService {
             })
         })
         .map(Into::into)
+    }
+
+    /// Creates test results together with their steps, tables and the rows of these, in one commit.
+    ///
+    /// Each result comes with all that it was given, or not at all. As in
+    /// [`create_results`](ResultService::create_results), a result that is refused does not stop
+    /// the others; [`Session::all_or_nothing`](crate::Session::all_or_nothing) makes it stop them.
+    /// Files are uploaded before, and named among the members of the result. A result has no steps
+    /// to read yet, so this is the cheapest way to store many.
+    ///
+    /// # Errors
+    /// In the response, for each item: those of
+    /// [`create_results`](ResultService::create_results),
+    /// [`create_steps`](ResultService::create_steps),
+    /// [`create_table`](crate::tables::TableService::create_table) and
+    /// [`append_batches`](crate::tables::TableService::append_batches), with the place in the item;
+    /// `InvalidArgument` for a step that names a result. `failed` has the results without their
+    /// steps. For the call: `LimitExceeded` for more bytes than one commit may write, and for a
+    /// quota that is reached between a result and one of its tables; errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let run = CreateResultRequest::new().program_name("Gain").status(StatusType::Passed);
+    /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("status", "Passed")]
+    ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let vout: std::collections::BTreeMap<_, _> = vout.into_iter().collect();
+    /// let power = CreateStepRequest::new()
+    ///     .name("Power")
+    ///     .status(StatusType::Passed)
+    ///     .data(StepData::new().parameters([vout]));
+    /// let made = session.append_results(&[ResultWithSteps::new(run).step(power)])?.into_result()?;
+    /// assert_eq!(made.results[0].status_type_summary.as_ref().map(|all| all.passed), Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn append_results(
+        &self,
+        results: &[ResultWithSteps],
+    ) -> Result<CreateResultsPartialSuccess> {
+        append::append(self, results).map(Into::into)
+    }
+
+    /// Returns the results of runs that nobody has ended, in the order of their start: those that a
+    /// [`Run`] began, that are still RUNNING, and that the caller may see. Runs in progress are
+    /// among them, so a station calls it before it begins any. A RUNNING result that another client
+    /// stored is not.
+    ///
+    /// Each is carried on with [`Run::resume`], or ended with [`Run::terminate`].
+    ///
+    /// # Errors
+    /// Those of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let run = Run::begin("156502A-11L", "SN-2", "Gain").start(&session)?;
+    /// run.step("Power").measure("VOUT", 12.01, "V").limits(11.8, 12.2).finish()?;
+    /// drop(run); // as a crash does
+    /// let left = &session.unfinished_runs()?[0];
+    /// assert_eq!(left.status_type_summary.as_ref().map(|all| all.passed), Some(1));
+    /// Run::resume(&session, left.id.as_ref().unwrap_or(&id))?.terminate()?;
+    /// assert_eq!(session.unfinished_runs()?, []);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn unfinished_runs(&self) -> Result<Vec<TestResult>> {
+        self.read(|view| runs::unfinished(view))
     }
 
     /// Returns one page of all test results, in order of creation.
@@ -339,6 +414,44 @@ pub trait ResultService {
             .map(Outcome::unless_all_succeeded)
     }
 
+    /// Deletes the test results that a policy does not keep, with their steps, and with the tables
+    /// and files that only these results name; with `dry_run` only tells what would go.
+    ///
+    /// Results are deleted in commits of 100, so other writers do not wait long. A result that
+    /// changes meanwhile stays. A table goes with its last result that is named by it or names it,
+    /// a file with the last result that names it, unless a product, an asset, a work item, a test
+    /// plan or a template names it. Of results that the caller may not see or not delete none goes,
+    /// and tables and files that the caller may not delete stay. The newest of a product are
+    /// counted among the results that the caller may see.
+    ///
+    /// With [`Settings::result_retention`](crate::Settings::result_retention) maintenance carries
+    /// out a policy by itself.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a policy without an entry, and for an entry without a member or with a
+    /// 0; `LimitExceeded` for newest results that take more memory than `query_memory_bytes`;
+    /// `DeadlineExceeded` and `Cancelled` from the control: what was deleted until then stays
+    /// deleted.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let keep = KeepResults::new().statuses([StatusType::Failed]);
+    /// let policy = ResultRetention::new([keep, KeepResults::new().age_seconds(86_400)]);
+    /// let would = session.apply_result_retention(policy, true, &Control::default())?;
+    /// assert_eq!((would.results, would.kept), (0, 1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn apply_result_retention(
+        &self,
+        retention: ResultRetention,
+        dry_run: bool,
+        control: &Control,
+    ) -> Result<ResultRetentionReport> {
+        guarded("carrying out the retention of results", || {
+            retention::apply_for_caller(self, &retention, dry_run, control)
+        })
+    }
+
     /// Creates steps of test results, each with the steps that are part of it.
     ///
     /// A step is created with all its children or not at all. All steps of a call are one commit.
@@ -357,10 +470,11 @@ pub trait ResultService {
     #[doc = include_str!("step_example.txt")]
     /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("units", "V")]
     ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let vout: std::collections::BTreeMap<_, _> = vout.into_iter().collect();
     /// let measured = CreateStepRequest::new()
     ///     .name("Output")
     ///     .status(StatusType::Passed)
-    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    ///     .data(StepData::new().parameters([vout]));
     /// let supply = CreateStepRequest::new()
     ///     .result_id(id.to_string())
     ///     .name("Supply")
@@ -717,16 +831,6 @@ impl QueryRequest for QueryResultsRequest {
     }
 }
 
-fn create(draft: &mut Draft<'_>, request: CreateResultRequest) -> Result<TestResult> {
-    let mut result = TestResult::create(request, draft.now(), draft.context().default_workspace())?;
-    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
-    draft.require(None, &result, What::Created)?;
-    result.id = Some(draft.new_key::<TestResult>()?.into());
-    draft.put_new(&result, What::Created)?;
-    create_product(draft, &result)?;
-    Ok(result.answered())
-}
-
 fn update(
     draft: &mut Draft<'_>,
     id: &str,
@@ -746,25 +850,6 @@ fn update(
         create_product(draft, &result)?;
     }
     Ok(result.answered())
-}
-
-/// Creates the product of a drafted result if no product has its part number. A product that the
-/// caller may not create, or for which there is no room, is left out.
-fn create_product(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
-    let part_number = result.part_number.as_deref().unwrap_or_default();
-    if part_number.trim().is_empty() || !draft.context().settings().results_create_products {
-        return Ok(());
-    }
-    let mut entry = Vec::new();
-    key::push_str(&mut entry, part_number);
-    if draft.find::<Product>(Product::BY_PART_NUMBER, &entry)?.is_some() {
-        return Ok(());
-    }
-    let product = CreateProductRequest::new(part_number).workspace(result.workspace());
-    match products::create(draft, product) {
-        Err(error) if !batch::is_item_error(&error) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Drafts the deletion of a result, if there is one.

@@ -18,7 +18,10 @@ use crate::session::{RowsPart, SegmentFile};
 pub(in crate::services) use aggregate::{
     different_keys, key as aggregate_key, term as aggregate_term,
 };
-pub(in crate::services) use metadata::delete as delete_table;
+pub(in crate::services) use metadata::{
+    check_new as check_new_table, create as create_table, create_as as create_table_as,
+    delete as delete_table,
+};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::identity::{AccessPolicy, AllowAll};
 use super::runner::{FreshIdRunner, JobRunner};
+use crate::model::results::ResultRetention;
 use crate::value::{Clock, SystemClock, limits};
 
 /// Settings of an open store, shared by all its sessions.
@@ -25,6 +26,10 @@ pub struct Settings {
     pub require_registered_workspaces: bool,
     /// Whether a test result whose part number no product has creates the product; default on.
     pub results_create_products: bool,
+    /// Which test results maintenance keeps; default: all. It deletes the others, see
+    /// [`ResultRetention`]. It does not ask the access policy, looks at the results once in ten
+    /// minutes, and deletes at most 50,000 in one pass.
+    pub result_retention: Option<ResultRetention>,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
     pub vendor_prefix: String,
     /// Days before its due date in which a calibration counts as approaching; default 30.
@@ -93,6 +98,7 @@ impl Default for Settings {
             default_workspace: "default".to_owned(),
             require_registered_workspaces: false,
             results_create_products: true,
+            result_retention: None,
             vendor_prefix: "NI".to_owned(),
             calibration_warning_days: 30,
             utilization_timeout_s: 600,

@@ -77,6 +77,9 @@ pub(crate) struct Engine {
     pub(super) held_back: AtomicU64,
     /// Whether a rewrite of the record file has failed.
     pub(super) has_rewrite_failed: AtomicBool,
+    /// When maintenance looks again for results that their retention does not keep, in milliseconds
+    /// since 1970 UTC.
+    pub(crate) results_due_ms: AtomicI64,
     /// The process that opened the store.
     owner: Owner,
     /// Shut while the record file is written and while files are removed.
@@ -158,6 +161,7 @@ impl Engine {
             commits: (Mutex::new(sequence), Condvar::new()),
             held_back: AtomicU64::new(u64::MAX),
             has_rewrite_failed: AtomicBool::new(false),
+            results_due_ms: AtomicI64::new(i64::MIN),
             owner: Owner::current(),
             _lock: lock,
         })

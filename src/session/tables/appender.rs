@@ -172,6 +172,54 @@ impl<'a, A: Access> Appender<'a, A> {
     }
 }
 
+/// Rows of a table that is created with them, in memory.
+#[derive(Debug)]
+pub(crate) struct NewRows {
+    rows: PreparedRows,
+}
+
+impl NewRows {
+    /// Converts batches to the schema of the table and encodes them for its buffer.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a batch that does not fit the columns; `LimitExceeded` for too many
+    /// rows.
+    pub(crate) fn encoded(
+        schema: &TableSchema,
+        batches: &[RecordBatch],
+        rows_max: u64,
+    ) -> Result<Self> {
+        let (mut rows, mut converted) = (0, Vec::new());
+        for batch in batches {
+            let step = (PUSH_CELLS / schema.len().max(1)).max(1);
+            for at in (0..batch.num_rows().max(1)).step_by(step) {
+                let piece = batch.slice(at, step.min(batch.num_rows() - at));
+                converted.push(coerce_batch(schema, &piece, rows)?);
+                rows += piece.num_rows() as u64;
+            }
+            if rows > rows_max {
+                return Err(too_many_rows("", rows_max));
+            }
+        }
+        converted.retain(|batch| batch.num_rows() > 0);
+        Ok(Self { rows: PreparedRows::encoded(schema, &converted)? })
+    }
+
+    /// Drafts the rows of a table that was drafted just before. Returns whether the buffer has to
+    /// be sealed.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(crate) fn append(
+        self,
+        draft: &mut Draft<'_>,
+        table: TableMetadata,
+        closes: bool,
+    ) -> Result<bool> {
+        append_rows(draft, table, self.rows, closes)
+    }
+}
+
 impl<A: Access> StagedRows<'_, A> {
     /// Commits the rows to the table that `table` finds or creates, without asking the policy, and
     /// closes the table if asked.
@@ -200,7 +248,7 @@ impl<A: Access> StagedRows<'_, A> {
 
 /// Seals the buffer of a table after an append. The rows are durable already: if sealing fails,
 /// maintenance repeats it.
-fn seal_appended(access: &impl Access, id: &str, is_closed: bool) {
+pub(crate) fn seal_appended(access: &impl Access, id: &str, is_closed: bool) {
     let session = Session::of_store(&access.context().engine);
     let control = Control::default();
     let _ = guarded("sealing a table", || {

@@ -44,7 +44,7 @@ use crate::error::Result;
 use crate::records::Space;
 use crate::value::limits;
 
-pub(crate) use appender::Appender;
+pub(crate) use appender::{Appender, NewRows, seal_appended};
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
@@ -62,8 +62,8 @@ pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_p
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use state::{directory, schema_of};
 pub(crate) use store_rows::{
-    ChunkChange, RowChunk, all_chunks, change_chunks, chunks, delete_sealed, drop_rows, sealed,
-    sealed_rows,
+    ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_rows,
+    sealed, sealed_rows,
 };
 
 #[cfg(test)]

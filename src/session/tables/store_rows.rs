@@ -99,6 +99,19 @@ pub(crate) fn chunks(
     Ok(rows.into_iter().map(RowChunk::of).collect())
 }
 
+/// The chunk of a record that begins with this row, with the changes of a draft.
+pub(crate) fn chunk_at(
+    draft: &Draft<'_>,
+    table: &StoreTable,
+    record: RecordKey,
+    first: u64,
+) -> Result<Option<RowChunk>> {
+    let mut key = prefix_of(table, record)?;
+    key.extend_from_slice(&first.to_be_bytes());
+    let row = draft.raw(Space::RowChunks, &key)?;
+    Ok(row.map(|row| RowChunk::of((key, row))))
+}
+
 /// The chunks of all records from `from` on, a record and the number of a first row, each with its
 /// record, in order of the records.
 pub(crate) fn all_chunks<'v>(

@@ -408,6 +408,17 @@ impl<'v> Draft<'v> {
         self.put_checked(Some(Some(old)), record, what, None, Checks::ALL)
     }
 
+    /// [`Draft::put_changed`] with details of the event.
+    pub(crate) fn put_changed_with<R: Resource>(
+        &mut self,
+        old: R,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+    ) -> Result<()> {
+        self.put_checked(Some(Some(old)), record, what, detail, Checks::ALL)
+    }
+
     /// [`Draft::put_with`] on behalf of the store itself, without asking the policy.
     pub(crate) fn put_by_store<R: Resource>(
         &mut self,

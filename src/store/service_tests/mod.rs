@@ -11,6 +11,7 @@ mod product_values;
 mod recipe;
 #[cfg(feature = "search")]
 mod record_bytes;
+mod result_retention;
 mod row_count;
 mod search;
 mod space;

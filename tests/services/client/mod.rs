@@ -38,6 +38,7 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("update_results", &["results", "replace", "determineStatusFromSteps"]),
     ("delete_result", &["id", "deleteSteps"]),
     ("delete_results", &["ids", "deleteSteps"]),
+    ("apply_result_retention", &["retention", "dryRun"]),
     ("get_spec", &["id"]),
     ("delete_specs", &["ids"]),
     ("create_assets", &["assets"]),

@@ -1,7 +1,10 @@
 //! Test results, as their reference describes them.
 
+mod append;
 mod client;
 mod queries;
+mod retention;
+mod runs;
 mod storage;
 mod writes;
 

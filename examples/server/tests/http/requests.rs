@@ -40,6 +40,7 @@ const BODIES: &[(&str, RoundTrip)] = &[
     ("delete_packages", again::<DeletePackagesRequest>),
     ("delete_products", again::<DeleteProductsRequest>),
     ("delete_results", again::<DeleteResultsRequest>),
+    ("apply_result_retention", again::<ApplyResultRetentionRequest>),
     ("delete_rows", again::<tables::DeleteRowsRequest>),
     ("delete_specs", again::<DeleteSpecificationsRequest>),
     ("delete_tables", again::<DeleteTablesRequest>),

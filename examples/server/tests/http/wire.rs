@@ -311,7 +311,8 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 18] = [
+    const OTHERS: [(&str, &str); 19] = [
+        ("append_results", "create_results and create_steps"),
         ("product_api_info", "result_api_info: one answer for both"),
         ("append_batches", "append_arrow"),
         ("append_waveform", "append_arrow: the axis and the samples are columns"),

@@ -18,6 +18,9 @@ use crate::value::{IdForm, Number, RecordKey, stored, time};
 /// Texts of this length together may make a step too large, so that it is measured.
 const MEASURED_BYTES: usize = RECORD_BYTES / 8;
 
+/// The time of a step that is made before the time of its commit is known. No time is so early.
+pub(super) const LATER: i64 = i64::MIN;
+
 /// A step to create, from the request of a caller.
 ///
 /// # Errors
@@ -26,6 +29,18 @@ pub(super) fn new_step(
     request: CreateStepRequest,
     result_id: &str,
     now: DateTime<Utc>,
+) -> Result<NewStep> {
+    new_step_at(request, result_id, millis(now))
+}
+
+/// [`new_step`] with the time of the store in milliseconds, see [`LATER`].
+///
+/// # Errors
+/// As [`new_step`].
+pub(super) fn new_step_at(
+    request: CreateStepRequest,
+    result_id: &str,
+    now_ms: i64,
 ) -> Result<NewStep> {
     let name = request.name.ok_or_else(|| {
         Error::invalid("a step needs a name, which may be empty").at_member("name")
@@ -36,8 +51,8 @@ pub(super) fn new_step(
         step_id,
         parent_id: request.parent_id.filter(|id| !id.is_empty()),
         name,
-        started_at_ms: millis(request.started_at.unwrap_or(now)),
-        updated_at_ms: millis(now),
+        started_at_ms: request.started_at.map_or(now_ms, millis),
+        updated_at_ms: now_ms,
         total_time: total_time(request.total_time_in_seconds)?.unwrap_or_default(),
         step_type: request.step_type,
         data: request.data.map(stored_data).transpose()?,
@@ -56,14 +71,14 @@ pub(super) fn new_step(
             let error = Error::invalid("a child belongs to the result of its parent");
             return Err(place(error.at_member("resultId")));
         }
-        new_step(child, result_id, now).map_err(place)
+        new_step_at(child, result_id, now_ms).map_err(place)
     };
     let children = request.children.unwrap_or_default().into_iter().enumerate();
     Ok(NewStep { step, children: children.map(child).collect::<Result<_>>()? })
 }
 
 /// Moves the place of an error below a member of the request.
-pub(super) fn within(error: Error, member: &str) -> Error {
+pub(in crate::services::results) fn within(error: Error, member: &str) -> Error {
     let place = match error.place() {
         Some(Place::Member(inner)) => format!("{member}.{inner}"),
         _ => member.to_owned(),
@@ -250,25 +265,30 @@ fn stored_data(data: StepData) -> Result<StoredData> {
     Ok(StoredData { text: data.text, parameters })
 }
 
-fn stored_parameter(mut entry: BTreeMap<String, String>) -> StoredParameter {
-    let mut take = |key: &str| entry.remove(key);
-    let mut parameter = StoredParameter {
-        name: take("name"),
-        units: take("units"),
-        low_limit: take("lowLimit"),
-        high_limit: take("highLimit"),
-        nominal_value: take("nominalValue"),
-        comparison: take("comparisonType"),
-        status: take("status"),
-        spec_id: take("specId"),
-        text: take("measurement"),
-        ..StoredParameter::default()
-    };
+fn stored_parameter(entry: BTreeMap<String, String>) -> StoredParameter {
+    let mut parameter = StoredParameter::default();
+    for (key, text) in entry {
+        let member = match key.as_str() {
+            "name" => &mut parameter.name,
+            "units" => &mut parameter.units,
+            "lowLimit" => &mut parameter.low_limit,
+            "highLimit" => &mut parameter.high_limit,
+            "nominalValue" => &mut parameter.nominal_value,
+            "comparisonType" => &mut parameter.comparison,
+            "status" => &mut parameter.status,
+            "specId" => &mut parameter.spec_id,
+            "measurement" => &mut parameter.text,
+            _ => {
+                parameter.extra.insert(key, text);
+                continue;
+            }
+        };
+        *member = Some(text);
+    }
     parameter.value = parameter.text.as_deref().and_then(number);
     if parameter.value.is_some_and(|value| Some(number_text(value)) == parameter.text) {
         parameter.text = None;
     }
-    parameter.extra = entry;
     parameter
 }
 
@@ -277,7 +297,7 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     parse_f64(text.trim_matches([' ', '\t', '\n', '\r']))
 }
 
-fn number_text(value: f64) -> String {
+pub(in crate::services::results) fn number_text(value: f64) -> String {
     let mut text = String::new();
     write_f64(value, &mut text);
     text

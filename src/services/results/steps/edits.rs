@@ -39,11 +39,12 @@ impl Owner {
     /// How many steps of the result have each type of status; nothing of a result that is gone, of
     /// which no summary is kept.
     fn counts(&self) -> [u64; STATUS_TYPES.len()] {
-        let summary = match self {
-            Self::Result(result) => result.status_type_summary.clone().unwrap_or_default(),
-            Self::Remains(_) => StatusTypeSummary::default(),
-        };
-        STATUS_TYPES.map(|of| of.parse().map_or(0, |of: StatusType| summary.count(of)))
+        match self {
+            Self::Result(result) => {
+                counts_of(&result.status_type_summary.clone().unwrap_or_default())
+            }
+            Self::Remains(_) => Default::default(),
+        }
     }
 
     fn steps_created(&self) -> u64 {
@@ -325,6 +326,11 @@ pub(super) fn summary(counts: &[u64; STATUS_TYPES.len()]) -> StatusTypeSummary {
         errored,
         timed_out,
     }
+}
+
+/// The counts of a summary, in the order of [`STATUS_TYPES`].
+pub(super) fn counts_of(summary: &StatusTypeSummary) -> [u64; STATUS_TYPES.len()] {
+    STATUS_TYPES.map(|of| of.parse().map_or(0, |of: StatusType| summary.count(of)))
 }
 
 /// The status of the most severe step of a set.

@@ -9,7 +9,9 @@ mod check_tests;
 mod convert;
 mod csv;
 mod edits;
+mod ends;
 mod filter;
+mod new;
 pub(super) mod paths;
 mod query;
 mod scan;
@@ -32,11 +34,14 @@ use crate::session::tables::{chunks, drop_rows, sealed_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
-pub(super) use convert::Replace;
+pub(super) use convert::{Replace, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
+pub(super) use ends::{end_sequence, terminate_running};
+pub(super) use new::{NewSteps, append_one};
 pub(super) use query::{explain, page, values};
 use set::StepSet;
+pub(super) use set::severity;
 
 /// The kind of steps in errors.
 const STEP: &str = "TestStep";

@@ -43,7 +43,7 @@ pub(super) const STATUS_TYPES: [&str; 11] = [
 ];
 
 /// A step to create, with its children.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NewStep {
     /// The step, without number, path and ancestors.
     pub(super) step: StoredStep,
@@ -96,8 +96,21 @@ fn rows_of(steps: &[StoredStep]) -> u64 {
 }
 
 /// The severity of a type of status.
-pub(super) fn severity(status_type: &str) -> Option<usize> {
+pub(in crate::services::results) fn severity(status_type: &str) -> Option<usize> {
     STATUS_TYPES.iter().position(|known| *known == status_type)
+}
+
+/// How many steps have each type of status, in the order of [`STATUS_TYPES`].
+pub(super) fn status_counts<'s>(
+    steps: impl Iterator<Item = &'s StoredStep>,
+) -> [u64; STATUS_TYPES.len()] {
+    let mut counts = [0; STATUS_TYPES.len()];
+    for at in steps.filter_map(|step| severity(step.status_type.as_deref()?)) {
+        if let Some(count) = counts.get_mut(at) {
+            *count += 1;
+        }
+    }
+    counts
 }
 
 impl StepSet {
@@ -136,9 +149,9 @@ impl StepSet {
         let all = Self::load(view, self.result, self.next_seq)?;
         let added = std::mem::replace(self, all);
         for entry in added.entries {
-            let at = self.entries.len();
+            let (at, id) = (self.entries.len(), entry.step.id(self.result));
             self.entries.push(entry);
-            self.index(at);
+            self.index(at, id);
         }
         Ok(())
     }
@@ -266,6 +279,12 @@ impl StepSet {
     /// The steps in the order of their numbers.
     pub(super) fn steps(&self) -> impl Iterator<Item = &StoredStep> {
         self.entries.iter().filter(|entry| !entry.is_deleted).map(|entry| &entry.step)
+    }
+
+    /// The steps in the order of their numbers, out of the set.
+    pub(super) fn into_steps(self) -> Vec<StoredStep> {
+        let there = self.entries.into_iter().filter(|entry| !entry.is_deleted);
+        there.map(|entry| entry.step).collect()
     }
 
     fn children(&self, id: &str) -> impl Iterator<Item = usize> + '_ {
@@ -479,11 +498,8 @@ impl StepSet {
     /// How many steps have each type of status, in the order of [`STATUS_TYPES`].
     pub(super) fn status_counts(&self) -> [u64; STATUS_TYPES.len()] {
         let mut counts = self.unread.unwrap_or_default();
-        let types = self.steps().filter_map(|step| severity(step.status_type.as_deref()?));
-        for count in types {
-            if let Some(count) = counts.get_mut(count) {
-                *count += 1;
-            }
+        for (count, more) in counts.iter_mut().zip(status_counts(self.steps())) {
+            *count += more;
         }
         counts
     }
@@ -549,8 +565,13 @@ impl StepSet {
     /// Type and name of the most severe status, of the first such step in step order; `None` if no
     /// step has a status.
     pub(super) fn most_severe_status(&self) -> Option<(String, Option<String>)> {
+        self.worst(|_| true)
+    }
+
+    fn worst(&self, is_asked: impl Fn(&StoredStep) -> bool) -> Option<(String, Option<String>)> {
         let mut worst: Option<(usize, &StoredStep)> = None;
-        for step in self.in_step_order().into_iter().filter_map(|at| self.step(at)) {
+        let steps = self.in_step_order().into_iter().filter_map(|at| self.step(at));
+        for step in steps.filter(|step| is_asked(step)) {
             let Some(rank) = step.status_type.as_deref().and_then(severity) else { continue };
             if worst.is_none_or(|(known, _)| known < rank) {
                 worst = Some((rank, step));
@@ -558,6 +579,11 @@ impl StepSet {
         }
         let (_, step) = worst?;
         Some((step.status_type.clone()?, step.status_name.clone()))
+    }
+
+    /// The most severe status below a step, as [`Self::most_severe_status`].
+    pub(super) fn most_severe_below(&self, id: &str) -> Option<(String, Option<String>)> {
+        self.worst(|step| step.ancestor_ids.iter().any(|ancestor| ancestor == id))
     }
 
     /// Drafts the changes. A changed step that was sealed goes into a chunk again.
@@ -596,14 +622,28 @@ impl StepSet {
             changes.push(ChunkChange { first, before, after });
         }
         moved.sort_by_key(|step| step.seq);
-        for steps in chunked(moved) {
-            let first = steps.first().map_or(0, |step| step.seq);
-            let after = Some((rows_of(&steps), StepChunk { steps }));
-            changes.push(ChunkChange { first, before: (0, 0), after });
-        }
         delete_sealed(draft, &STEPS, &RangeSet::new(gone))?;
-        change_chunks(draft, &STEPS, self.result, changes)
+        change_chunks(draft, &STEPS, self.result, changes)?;
+        save_new(draft, self.result, moved)
     }
+}
+
+/// Drafts chunks of steps that are stored nowhere yet, in the order of their numbers.
+///
+/// # Errors
+/// `LimitExceeded` for a step that is too large; those of the disk.
+pub(super) fn save_new(
+    draft: &mut Draft<'_>,
+    result: RecordKey,
+    steps: Vec<StoredStep>,
+) -> Result<()> {
+    let chunk = |steps: Vec<StoredStep>| ChunkChange {
+        first: steps.first().map_or(0, |step| step.seq),
+        before: (0, 0),
+        after: Some((rows_of(&steps), StepChunk { steps })),
+    };
+    let changes = chunked(steps).into_iter().map(chunk).collect();
+    change_chunks(draft, &STEPS, result, changes)
 }
 
 /// Cuts steps into chunks that are read and written together. The numbers of a chunk follow each
