@@ -20,7 +20,6 @@ use crate::arrow::array::{
 use crate::arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
-use crate::model::tables::store_table::StoredChunk;
 use crate::value::RecordKey;
 use crate::value::stored::{self, Payload};
 
@@ -279,7 +278,7 @@ impl StepRows {
 ///
 /// # Errors
 /// `Corrupt` for a chunk that has no steps.
-pub(crate) fn arrays(chunks: &[StoredChunk<'_>]) -> Result<Vec<ArrayRef>> {
+pub(crate) fn arrays(chunks: &[(RecordKey, Payload<'_>)]) -> Result<Vec<ArrayRef>> {
     let mut rows = StepRows::new();
     for (result, payload) in chunks {
         let chunk: StepChunk = stored::read(*payload)?;

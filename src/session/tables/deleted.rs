@@ -32,6 +32,13 @@ use crate::value::{RecordKey, limits};
 /// Ordinals of one part.
 const PART: u64 = 1 << 20;
 
+/// Number of rows of a segment that are deleted and still stored.
+pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &RangeSet) -> u64 {
+    let ordinals = meta.ordinals();
+    let missing = (ordinals.end - ordinals.start).saturating_sub(meta.row_count);
+    deleted.count_within(ordinals).saturating_sub(missing)
+}
+
 record! {
     /// One part of the ordinals of deleted rows of a table.
     pub struct DeletedPart {

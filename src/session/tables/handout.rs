@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cache::HeldSegments;
-use super::deleted::stored_deleted;
-use super::merge::{Rewrite, dead_rows, merge};
+use super::deleted::{dead_rows, stored_deleted};
+use super::merge::{Rewrite, merge};
 use super::seal::seal;
 use super::state::{directory, key_of, manifest, state_in};
 use crate::columnar::{SegmentMeta, data_name};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::SEGMENT_ROWS;
 use super::buffer::entry_key;
 use super::columns::layouts_of;
-use super::deleted::{deleted_in, live_run};
+use super::deleted::{dead_rows, deleted_in, live_run};
 use super::sink::new_writer;
 use super::state::{
     directory, forget_files, forget_segment, key_of, manifest, put_segment, put_table_state, state,
@@ -45,13 +45,6 @@ pub(crate) enum Rewrite {
 /// The ordinals of rows as offsets from the first ordinal of their segment.
 pub(super) fn offsets(ordinals: Vec<u64>, first: u64) -> Vec<u32> {
     ordinals.into_iter().map(|ordinal| ordinal.saturating_sub(first) as u32).collect()
-}
-
-/// Number of rows of a segment that are deleted and still stored.
-pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &RangeSet) -> u64 {
-    let ordinals = meta.ordinals();
-    let missing = (ordinals.end - ordinals.start).saturating_sub(meta.row_count);
-    deleted.count_within(ordinals).saturating_sub(missing)
 }
 
 /// For each segment whether it is rewritten because of the columns that it was written with.

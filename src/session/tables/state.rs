@@ -33,8 +33,8 @@ record! {
         pub columns_revision: u64,
         /// How long rows are kept; for ever without.
         pub retention: Option<RetentionPolicy>,
-        /// Rows in segments that are not deleted. Only of a table that the store keeps itself, which
-        /// has no record with its row count.
+        /// Rows in segments that are not deleted. Only of a table that the store keeps itself,
+        /// which has no record with its row count.
         pub sealed_rows: u64,
     }
 }

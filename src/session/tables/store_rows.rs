@@ -15,7 +15,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::append::add_segments;
-use super::deleted::{Cause, add_deleted, delete_ordinals};
+use super::deleted::{Cause, add_deleted, dead_rows, delete_ordinals};
 use super::open::open_table;
 use super::sink::{SORT_ROWS, SegmentSink};
 use super::state::key_of;
@@ -414,7 +414,7 @@ pub(super) fn due_group(metas: &[SegmentMeta], deleted: &RangeSet) -> Vec<Segmen
         return small.iter().map(|meta| (*meta).clone()).collect();
     }
     let is_dead = |meta: &&SegmentMeta| {
-        let dead = super::merge::dead_rows(meta, deleted);
+        let dead = dead_rows(meta, deleted);
         dead > 0 && dead.saturating_mul(DELETED_SHARE) >= meta.row_count
     };
     metas.iter().find(is_dead).cloned().into_iter().collect()

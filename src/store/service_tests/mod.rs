@@ -15,6 +15,7 @@ mod result_retention;
 mod row_count;
 mod search;
 mod space;
+mod step_checks;
 mod table_files;
 #[path = "../../../tests/common/test_store.rs"]
 mod test_store;

@@ -89,8 +89,8 @@ fn each_difference(
         counted_with_steps += counted;
         difference.map_or(Ok(()), |difference| f(result, difference))
     })?;
-    // A result that counts steps has some, so all summaries together count what those of the results
-    // with steps count. Only where they do not, each is looked at.
+    // A result that counts steps has some, so all summaries together count what those of the
+    // results with steps count. Only where they do not, each is looked at.
     let mut counted = 0;
     view.for_each_of_anyone::<TestResult>(|result| {
         control.check()?;

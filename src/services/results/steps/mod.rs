@@ -4,8 +4,6 @@
 //! `convert` knows both forms of a step.
 
 pub(super) mod check;
-#[cfg(test)]
-mod check_tests;
 mod convert;
 mod csv;
 mod edits;

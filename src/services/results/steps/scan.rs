@@ -1,8 +1,8 @@
 //! The steps of many results, in order of result and creation.
 //!
-//! What must hold: each step that is there comes once, whether it lies in a chunk or in sealed rows;
-//! and memory is bounded by the steps of one page of rows, and by the numbers of the steps of one
-//! result.
+//! What must hold: each step that is there comes once, whether it lies in a chunk or in sealed
+//! rows; and memory is bounded by the steps of one page of rows, and by the numbers of the steps of
+//! one result.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -265,8 +265,8 @@ impl SealedSteps {
     fn peek(&mut self) -> Result<Option<Position>> {
         if self.in_order == 0 {
             self.fill()?;
-            // Results with one index value are told apart by the rest of their keys, and a step that
-            // was changed was appended after those with greater numbers.
+            // Results with one index value are told apart by the rest of their keys, and a step
+            // that was changed was appended after those with greater numbers.
             let index = self.waiting.front().map(|(result, ..)| index_of(*result));
             let is_first =
                 |(result, ..): &&(RecordKey, u64, Found)| Some(index_of(*result)) == index;

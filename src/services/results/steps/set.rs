@@ -128,8 +128,8 @@ impl StepSet {
     }
 
     /// The steps of a result to which only such are added that have nothing to do with the stored
-    /// ones: at the top, with generated ids. The stored ones are not read; `counts` is the number of
-    /// them with each type of status.
+    /// ones: at the top, with generated ids. The stored ones are not read; `counts` is the number
+    /// of them with each type of status.
     pub(super) fn unread(
         result: RecordKey,
         next_seq: u64,

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::check::{mend, verify};
-use super::edits::key_of;
 use crate::Identity;
 use crate::disk::MemoryDisk;
 use crate::error::ErrorKind;
@@ -14,11 +12,11 @@ use crate::model::results::{
 };
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::model::tables::store_table::STEPS;
-use crate::services::ResultService;
+use crate::services::{ResultService, mend_steps as mend, verify_steps as verify};
 use crate::session::tables::{ChunkChange, change_chunks};
 use crate::session::{Access, Session, What};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::Control;
+use crate::value::{Control, IdForm, RecordKey};
 
 fn store() -> (Store, Session, Vec<String>) {
     let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).seal_rows(8);
@@ -38,6 +36,10 @@ fn store() -> (Store, Session, Vec<String>) {
     }
     store.maintain(&Control::default()).unwrap();
     (store, session, ids)
+}
+
+fn key_of(id: &str) -> Option<RecordKey> {
+    RecordKey::parse(IdForm::Guid, id)
 }
 
 /// Writes a result as no call does.
