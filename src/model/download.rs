@@ -52,6 +52,12 @@ impl Download {
         Self::of_export(ExportFormat::Csv, "results")
     }
 
+    /// Steps of test results as CSV.
+    #[must_use]
+    pub fn of_steps() -> Self {
+        Self::of_export(ExportFormat::Csv, "steps")
+    }
+
     /// The content of a file. The type of a file is not stored, so it is that of any bytes.
     #[must_use]
     pub fn of_file(file: &FileMetadata) -> Self {

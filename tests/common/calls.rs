@@ -102,6 +102,11 @@ macro_rules! operations {
                     let (policy, dry_run) = (read(&next())?, read(&next())?);
                     s.apply_result_retention(policy, dry_run, &Control::default()).map(wire)
                 }
+                "export_steps" => {
+                    let mut out = Vec::new();
+                    let rows = s.export_steps(read(&next())?, &mut out, &Control::default())?;
+                    Ok(json!({"rows": rows, "text": String::from_utf8_lossy(&out)}))
+                }
                 "upload_file" => {
                     let (asked, text): (_, String) = (read(&next())?, read(&next())?);
                     s.upload_file(&mut text.as_bytes(), asked, &Control::default()).map(wire)
@@ -145,6 +150,19 @@ operations! {
     batch update_results(json, json, json);
     plain delete_result(id, json);
     batch delete_results(json, json);
+    batch create_steps(json, json);
+    plain get_steps(json, json, json);
+    plain get_step(id, text);
+    plain query_steps(json);
+    plain query_steps_csv(json);
+    plan explain_query_steps(json);
+    plain query_step_values(json);
+    batch update_steps(json, json, json, json);
+    plain delete_step(id, text, json);
+    batch delete_steps(json, json);
+    plain get_paths(json, json, json);
+    plain get_path(text);
+    plain query_paths(json);
     plain specification_api_info();
     batch create_specs(json);
     plain query_specs(json);

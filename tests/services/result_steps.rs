@@ -415,3 +415,152 @@ fn every_change_of_steps_follows_the_model() {
         run(seed, 120);
     }
 }
+
+/// A result with two steps whose members differ.
+fn csv_steps(session: &Session) -> String {
+    let id = result(session, "P");
+    let first = json!({
+        "stepId": "b", "resultId": id, "name": "one, \"two\"",
+        "status": {"statusType": "CUSTOM", "statusName": "Odd"},
+        "startedAt": "2024-02-01T10:00:00.123Z", "totalTimeInSeconds": 2, "keywords": ["k", "l"],
+        "properties": {"z": "1", "a": ""},
+        "inputs": [{"name": "i", "value": "35"}, {"name": "i", "value": "second"},
+                   {"name": "n", "value": null}],
+        "data": {"parameters": [{"name": "VOUT", "measurement": "3.1"}]},
+    });
+    let second = json!({
+        "stepId": "a", "resultId": id, "parentId": "b", "name": "name a",
+        "status": {"statusType": "TIMED_OUT"},
+        "outputs": [{"name": "o", "value": {"x": [1.0, true]}}],
+    });
+    let steps = read(&json!([first, second]));
+    session.create_steps(steps, false).unwrap().into_result().unwrap();
+    id
+}
+
+#[test]
+fn csv_has_the_members_and_then_the_keys_of_the_page() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = csv_steps(&session);
+    let workspace = session.get_step(&id.as_str().into(), "a").unwrap().workspace.unwrap();
+    let members = [
+        StepProjection::Properties,
+        StepProjection::Outputs,
+        StepProjection::Inputs,
+        StepProjection::Keywords,
+        StepProjection::Status,
+        StepProjection::Name,
+        StepProjection::TotalTimeInSeconds,
+        StepProjection::HasChildren,
+        StepProjection::PathIds,
+    ];
+    let query = || QueryStepsRequest::new().projection(members);
+    assert_eq!(
+        session.query_steps_csv(query().response_format(ResponseFormat::Csv)).unwrap(),
+        "name,pathIds,status,totalTimeInSeconds,hasChildren,keywords,inputs.i,inputs.n,outputs.o,\
+         properties.a,properties.z\n\
+         \"one, \"\"two\"\"\",\"[\"\"b\"\"]\",Odd,2,true,\"[\"\"k\"\",\"\"l\"\"]\",35,,,\"\",1\n\
+         name a,\"[\"\"b\"\",\"\"a\"\"]\",TIMED_OUT,0,false,[],,,\
+         \"{\"\"x\"\":[1.0,true]}\",,\n"
+    );
+    // The keys are those of the page, and none when the projection leaves them out.
+    let page = session.query_steps_csv(query().filter("stepId == \"a\"")).unwrap();
+    assert_eq!(
+        page.lines().next().unwrap(),
+        "name,pathIds,status,totalTimeInSeconds,hasChildren,keywords,outputs.o"
+    );
+    let names = QueryStepsRequest::new().projection([StepProjection::StepType]);
+    assert_eq!(session.query_steps_csv(names.filter("false")).unwrap(), "stepType\n");
+    let whole = session.query_steps_csv(QueryStepsRequest::new().take(1_i64)).unwrap();
+    let (header, line) = whole.split_once('\n').unwrap();
+    assert_eq!(
+        header,
+        "name,stepType,stepId,parentId,resultId,path,pathIds,status,totalTimeInSeconds,startedAt,\
+         updatedAt,dataModel,data,hasChildren,workspace,keywords,inputs.i,inputs.n,properties.a,\
+         properties.z"
+    );
+    assert!(
+        line.contains(&format!(
+            ",,b,,{id},\"one, \"\"two\"\"\",\"[\"\"b\"\"]\",Odd,2,2024-02-01T10:00:00.123Z,"
+        )),
+        "{line}"
+    );
+    assert!(line.contains(&format!(",true,{workspace},")), "{line}");
+    assert!(line.contains("\"\"measurement\"\":\"\"3.1\"\""), "{line}");
+    let error = session
+        .query_steps(QueryStepsRequest::new().response_format(ResponseFormat::Csv))
+        .unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Member("responseFormat".to_owned())));
+}
+
+fn exported(session: &Session, query: &QueryStepsRequest) -> (u64, String) {
+    let mut text = Vec::new();
+    let count = session.export_steps(query.clone(), &mut text, &Control::default()).unwrap();
+    (count, String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn an_export_has_all_matches_in_every_order_in_little_memory() {
+    let store = TestStore::with(|options| options.query_memory_bytes(64 * 1024));
+    let session = store.session();
+    let mut names = Vec::new();
+    for program in ["P", "Q", "R"] {
+        let id = result(&session, program);
+        let steps: Vec<_> = (0..100)
+            .map(|at| {
+                let name = format!("{:03}", (at * 37) % 100);
+                names.push(name.clone());
+                read(&json!({"resultId": id, "stepId": at.to_string(), "name": name,
+                             "properties": {program: "v"}}))
+            })
+            .collect();
+        session.create_steps(steps, false).unwrap().into_result().unwrap();
+    }
+    // A page of all steps is too much for the memory of a query; an export is not.
+    let error = session.query_steps(QueryStepsRequest::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    let (count, text) = exported(&session, &QueryStepsRequest::new().take(1_i64));
+    assert_eq!((count, text.lines().count()), (300, 301));
+    assert!(text.lines().next().unwrap().ends_with(",properties.P,properties.Q,properties.R"));
+    let query = QueryStepsRequest::new().projection([StepProjection::Name]);
+    let mut sorted = names.clone();
+    sorted.sort();
+    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (count, text) = exported(&session, &query.clone().order_by(StepOrderBy::Name));
+    assert_eq!((count, lines(&text)), (300, sorted.clone()));
+    sorted.reverse();
+    let down = query.clone().order_by(StepOrderBy::Name).descending(true);
+    assert_eq!(lines(&exported(&session, &down).1), sorted);
+    let some = query.clone().filter("name < \"010\"").result_filter("programName == \"Q\"");
+    assert_eq!(exported(&session, &some).0, 10);
+    let cancelled = Control::default();
+    cancelled.cancel();
+    let error = session.export_steps(query, &mut Vec::new(), &cancelled).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn the_plan_tells_how_steps_are_selected() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = csv_steps(&session);
+    let plan = |query: QueryStepsRequest| session.explain_query_steps(query).unwrap();
+    let all = plan(QueryStepsRequest::new().filter("name == \"x\"").return_count(true));
+    assert_eq!(all.access, "one pass over all steps, with 1 tests of columns");
+    assert_eq!((all.residual, all.order.as_str()), (None, "by result and creation"));
+    assert_eq!(all.count.as_deref(), Some("columns"));
+    let one = plan(
+        QueryStepsRequest::new()
+            .filter(format!("resultId == \"{id}\""))
+            .order_by(StepOrderBy::Name)
+            .descending(true)
+            .take(9_i64)
+            .return_count(true),
+    );
+    assert_eq!(one.access, "steps of 1 results, by result");
+    assert_eq!(one.order, "top 10 by NAME descending");
+    assert_eq!(one.count.as_deref(), Some("every match"));
+    let error = session.explain_query_steps(QueryStepsRequest::new().filter("nme == 1"));
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
+}

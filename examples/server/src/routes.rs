@@ -11,7 +11,7 @@ use stationdb::feeds::Package;
 use stationdb::files::{GetFilesRequest, UploadFileRequest};
 use stationdb::lab::ExecuteWorkItemResponse;
 use stationdb::prelude::*;
-use stationdb::results::{QueryResultsRequest, ResponseFormat};
+use stationdb::results::{QueryResultsRequest, QueryStepsRequest, ResponseFormat};
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
@@ -100,6 +100,30 @@ routes! {
         let DeleteResultsRequest { ids, delete_steps, .. } = c.body()?;
         s.delete_results(ids, delete_steps.unwrap_or(true))
     };
+    json POST "/steps" create_steps(
+        body CreateStepsRequest { steps, update_result_total_time });
+    json GET "/steps" get_steps(
+        query GetStepsRequest { continuation_token, take, return_count });
+    json GET "/results/{id}/steps/{stepId}" get_step => |s, c| s.get_step(&c.id(), c.part(1));
+    json DELETE "/results/{id}/steps/{stepId}" delete_step => |s, c| {
+        let DeleteStepsQuery { update_result_total_time, .. } = c.query()?;
+        s.delete_step(&c.id(), c.part(1), update_result_total_time)
+    };
+    page POST "/query-steps" query_steps query_steps_csv => |s, c| {
+        let query: QueryStepsRequest = c.body()?;
+        let is_csv = query.response_format == Some(ResponseFormat::Csv);
+        is_csv.then(|| s.query_steps_csv(query)).transpose()
+    }, |s, c| s.query_steps(c.body()?);
+    json POST "/query-step-values" query_step_values;
+    json POST "/update-steps" update_steps(body UpdateStepsRequest {
+        steps, update_result_total_time, replace_keywords, replace_properties });
+    json POST "/delete-steps" delete_steps => |s, c| {
+        let DeleteStepsQuery { update_result_total_time, .. } = c.query()?;
+        let DeleteStepsRequest { steps, .. } = c.body()?;
+        s.delete_steps(steps, update_result_total_time)
+    };
+    json GET "/paths" get_paths(query GetStepsRequest { continuation_token, take, return_count });
+    json GET "/paths/{id}" get_path(name); json POST "/query-paths" query_paths;
     "/nispec/v1": json GET "" specification_api_info();
     json POST "/specs" create_specs; json GET "/specs/{id}" get_spec(id);
     json POST "/query-specs" query_specs; json POST "/update-specs" update_specs;
@@ -221,6 +245,9 @@ routes! {
     json POST "/explain/query-results" explain_query_results;
     bytes POST "/export-results" export_results => |_, _| Ok(Download::of_results()),
         |s, c, target| s.export_results(c.body()?, target, &c.control);
+    json POST "/explain/query-steps" explain_query_steps;
+    bytes POST "/export-steps" export_steps => |_, _| Ok(Download::of_steps()),
+        |s, c, target| s.export_steps(c.body()?, target, &c.control);
     json GET "/unfinished-runs" unfinished_runs();
     json POST "/apply-result-retention" apply_result_retention => |s, c| {
         let ApplyResultRetentionRequest { retention, dry_run, .. } = c.body()?;

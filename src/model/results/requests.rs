@@ -182,7 +182,14 @@ impl TestMonitorApiInfo {
             create_results: available.clone(),
             update_results: available.clone(),
             delete_result: available.clone(),
-            delete_many_results: available,
+            delete_many_results: available.clone(),
+            get_steps: available.clone(),
+            query_steps: available.clone(),
+            create_steps: available.clone(),
+            update_steps: available.clone(),
+            delete_step: available.clone(),
+            delete_many_steps: available.clone(),
+            query_paths: available,
             // The keys of properties have no published path.
             ..TestMonitorOperations::default()
         };
