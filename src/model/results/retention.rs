@@ -58,7 +58,7 @@ record! {
         pub dry_run: bool,
         /// Results.
         pub results: u64,
-        /// Steps of these results.
+        /// Steps that were created for these results, those among them that were deleted before.
         pub steps: u64,
         /// Tables that only these results named.
         pub tables: u64,
