@@ -434,7 +434,7 @@ fn csv_steps(session: &Session) -> String {
         "outputs": [{"name": "o", "value": {"x": [1.0, true]}}],
     });
     let steps = read(&json!([first, second]));
-    session.create_steps(steps, false).unwrap().into_result().unwrap();
+    session.create_steps(steps, false).unwrap().require_all().unwrap();
     id
 }
 
@@ -515,7 +515,7 @@ fn an_export_has_all_matches_in_every_order_in_little_memory() {
                              "properties": {program: "v"}}))
             })
             .collect();
-        session.create_steps(steps, false).unwrap().into_result().unwrap();
+        session.create_steps(steps, false).unwrap().require_all().unwrap();
     }
     // A page of all steps is too much for the memory of a query; an export is not.
     let error = session.query_steps(QueryStepsRequest::new()).unwrap_err();
