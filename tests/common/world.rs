@@ -59,6 +59,7 @@ pub struct Ids {
     pub workspace: String,
     pub product: String,
     pub result: String,
+    pub path: String,
     pub spec: String,
     pub asset: String,
     pub serial: String,
@@ -184,6 +185,7 @@ impl World {
         json!({
             "products": ada.query_products(request(filter.clone())).map(wire).unwrap(),
             "results": ada.query_results(request(filter.clone())).map(wire).unwrap(),
+            "steps": ada.query_steps(request(filter.clone())).map(wire).unwrap(),
             "specs": ada.query_specs(request(json!({"productIds": [ids.product], "take": 100}))).map(wire).unwrap(),
             "assets": ada.query_assets(request(json!({"filter": "workspace = \"secret\"", "take": 100}))).map(wire).unwrap(),
             "utilizations": ada.query_asset_utilization_history(request(json!({"assetFilter": "workspace = \"secret\""}))).map(wire).unwrap(),

@@ -14,8 +14,6 @@ const BODY: &str = "the body of a request on the wire, read by `from_json`";
 
 const QUERY: &str = "the query string of a request, read by `from_query`";
 
-const STEPS: &str = "a part of the operations of steps, which come with their store";
-
 /// Names that no call uses, and their reasons.
 const REASONS: &[(&str, &str)] = &[
     ("Answer", "the status of an answer, for servers"),
@@ -26,8 +24,6 @@ const REASONS: &[(&str, &str)] = &[
     ("CreateAssetsRequest", BODY),
     ("CreateProductsRequest", BODY),
     ("CreateResultsRequest", BODY),
-    ("CreateStepRequest", STEPS),
-    ("CreateStepsPartialSuccess", STEPS),
     ("CreateStepsRequest", BODY),
     ("CreateTestPlanTemplatesRequest", BODY),
     ("CreateTestPlansRequest", BODY),
@@ -40,7 +36,6 @@ const REASONS: &[(&str, &str)] = &[
     ("DeleteResultQuery", QUERY),
     ("DeleteResultsRequest", BODY),
     ("DeleteSpecificationsRequest", BODY),
-    ("DeleteStepsPartialSuccess", STEPS),
     ("DeleteStepsQuery", QUERY),
     ("DeleteStepsRequest", BODY),
     ("DeleteTablesRequest", BODY),
@@ -56,17 +51,6 @@ const REASONS: &[(&str, &str)] = &[
     ("GetStepsRequest", QUERY),
     ("LinkFilesRequest", BODY),
     ("Measured", "what a step of a run is compared with"),
-    ("NamedValue", STEPS),
-    ("PagedPaths", STEPS),
-    ("PagedSteps", STEPS),
-    ("PathMeasurement", STEPS),
-    ("PathOrderBy", STEPS),
-    ("PathProjection", STEPS),
-    ("PathValue", STEPS),
-    ("PathValueType", STEPS),
-    ("QueryPathsRequest", STEPS),
-    ("QueryStepValuesRequest", STEPS),
-    ("QueryStepsRequest", STEPS),
     ("Run", "made by `Run::begin`, with a session"),
     ("RunSequence", "a part of `Run`"),
     ("RunStart", "a part of `Run`"),
@@ -74,18 +58,9 @@ const REASONS: &[(&str, &str)] = &[
     ("SetSystemConnectionRequest", BODY),
     ("SetSystemConnectionResponse", "the body of a response whose call returns a number"),
     ("StartUploadSessionRequest", BODY),
-    ("Step", STEPS),
-    ("StepData", STEPS),
-    ("StepField", STEPS),
-    ("StepIdResultIdPair", STEPS),
-    ("StepOrderBy", STEPS),
-    ("StepPath", STEPS),
-    ("StepProjection", STEPS),
     ("UpdateAssetsRequest", BODY),
     ("UpdateProductsRequest", BODY),
     ("UpdateResultsRequest", BODY),
-    ("UpdateStepRequest", STEPS),
-    ("UpdateStepsPartialSuccess", STEPS),
     ("UpdateStepsRequest", BODY),
     ("UpdateUtilizationRequest", BODY),
     ("UploadPackageQuery", QUERY),

@@ -365,3 +365,22 @@ pub(super) fn answered(result: RecordKey, workspace: &str, step: StoredStep) -> 
         updated_at: Some(time::from_millis(step.updated_at_ms)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::value::limits;
+
+    #[test]
+    fn ids_and_parameters_of_a_step_are_bounded() {
+        let new = |request: CreateStepRequest| new_step_at(request.name("n"), "", 0);
+        let of_id = |bytes: usize| new(CreateStepRequest::new().step_id("i".repeat(bytes)));
+        limits::holds_at(limits::STEP_ID_BYTES, ErrorKind::LimitExceeded, of_id);
+        let of_parameters = |count: usize| {
+            let data = StepData::new().parameters(vec![BTreeMap::new(); count]);
+            new(CreateStepRequest::new().data(data))
+        };
+        limits::holds_at(limits::STEP_PARAMETERS, ErrorKind::LimitExceeded, of_parameters);
+    }
+}
