@@ -220,7 +220,7 @@ def figures(peer, ask, dialect, note):
 
 def asked(peer, ask, when, note):
     """The queries that both have."""
-    newest = ("SELECT * FROM results WHERE status = 'FAILED' AND part_number = ? "
+    newest = ("SELECT * FROM results WHERE status = 'PASSED' AND part_number = ? "
               "ORDER BY started_at DESC LIMIT 100")
     week = ("FROM steps s JOIN measurements m ON m.result_id = s.result_id AND m.step = s.step "
             "WHERE s.name = ? AND s.status = 'PASSED' AND s.started_at >= ? AND s.started_at < ? "

@@ -176,7 +176,7 @@ fn value_of(step: &Step) -> Option<f64> {
 
 fn newest() -> QueryResultsRequest {
     QueryResultsRequest::new()
-        .filter("status.statusType == \"FAILED\" && partNumber == @0")
+        .filter("status.statusType == \"PASSED\" && partNumber == @0")
         .substitutions([part_number(PART)])
         .order_by(ResultOrderBy::StartedAt)
         .descending(true)

@@ -20,14 +20,14 @@ pub const PART: u64 = 7;
 /// Ranges of the histogram.
 const BINS: usize = 50;
 /// The mean of the range of two independent standard normal values.
-const D2: f64 = 1.128_379_167_095_512_6;
+const D2: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 /// Points in a row on one side of the center that break the rule of runs.
 const RUN: usize = 9;
 const DAY_MS: i64 = 86_400_000;
 
 /// The answers to the queries.
 pub struct Answers {
-    /// The newest failed results of a part number.
+    /// The newest passed results of a part number.
     pub newest: Vec<u64>,
     /// The results of the first passed steps of a name in a week.
     pub week_first: Vec<u64>,
@@ -38,7 +38,7 @@ pub struct Answers {
 impl Answers {
     pub fn new(rows: &Rows) -> Self {
         let is_asked =
-            |result: &u64| rows.part(*result) == PART && rows.status(*result) == StatusType::Failed;
+            |result: &u64| rows.part(*result) == PART && rows.status(*result) == StatusType::Passed;
         let newest = (0..rows.results).rev().filter(is_asked).take(PAGE).collect();
         let (step, (from, to)) = (rows.asked_step(), rows.asked_week());
         let in_week: Vec<u64> = (0..rows.results)
