@@ -133,6 +133,14 @@ pub mod results {
         UpdateResultRequest, UpdateResultsPartialSuccess, UpdateStepRequest,
         UpdateStepsPartialSuccess,
     };
+    pub use crate::model::results::{
+        Capability, CapabilityRequest, ChartPoint, ChartRule, ChartType, ControlChart,
+        ControlChartRequest, ControlLimits, FailurePareto, FailureParetoRequest, FigureClass,
+        GageRequest, GageStudy, Histogram, HistogramRange, HistogramRequest, MeasurementKey,
+        ParetoBasis, ParetoBy, ParetoEntry, ParetoKey, ParetoOthers, ProgramYield, ResultGroup,
+        RetestScope, RolledYield, SeriesPass, WithinMethod, YieldGroup, Yields, YieldsRequest,
+        ZeroDeviation,
+    };
     pub use crate::services::ResultService;
     pub use crate::value::Number;
 }

@@ -1,6 +1,7 @@
 //! Test results, as their reference describes them.
 
 mod client;
+mod figures;
 mod queries;
 mod writes;
 

@@ -28,9 +28,11 @@ use crate::session::tables::{chunks, drop_rows, sealed_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
-pub(super) use convert::Replace;
+pub(super) use convert::{Replace, number as number_of};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
+pub(super) use filter::StepFilter;
 pub(super) use query::{page, values};
+pub(super) use scan::{Selection, each_step};
 use set::StepSet;
 
 /// The kind of steps in errors.

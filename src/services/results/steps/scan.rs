@@ -25,11 +25,11 @@ const TOGETHER: usize = 256;
 const ONE_BY_ONE: usize = 512;
 
 /// The place of a step in the order of result and creation.
-pub(super) type Position = (RecordKey, u64);
+pub(in crate::services::results) type Position = (RecordKey, u64);
 
 /// Whose steps are read.
 #[derive(Debug)]
-pub(super) enum Selection {
+pub(in crate::services::results) enum Selection {
     /// Those of all results.
     All,
     /// Those of these results.
@@ -51,7 +51,7 @@ impl Selection {
 ///
 /// # Errors
 /// Those of `f`; `Corrupt`, `Io`, `DeadlineExceeded` and `Cancelled`.
-pub(super) fn each_step(
+pub(in crate::services::results) fn each_step(
     view: &View<'_>,
     selection: &Selection,
     shapes: Vec<Shape>,
