@@ -122,6 +122,14 @@ pub mod products {
 /// Test results, their steps, and the paths of steps.
 pub mod results {
     pub use crate::model::results::{
+        Capability, CapabilityRequest, ChartPoint, ChartRule, ChartType, ControlChart,
+        ControlChartRequest, ControlLimits, FailurePareto, FailureParetoRequest, FigureClass,
+        GageRequest, GageStudy, Histogram, HistogramRange, HistogramRequest, MeasurementKey,
+        ParetoBasis, ParetoBy, ParetoEntry, ParetoKey, ParetoOthers, ProgramYield, ResultGroup,
+        RetestScope, RolledYield, SeriesPass, WithinMethod, YieldGroup, Yields, YieldsRequest,
+        ZeroDeviation,
+    };
+    pub use crate::model::results::{
         CreateResultRequest, CreateResultsPartialSuccess, CreateStepRequest,
         CreateStepsPartialSuccess, DeleteResultsPartialSuccess, DeleteStepsPartialSuccess,
         NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps, PathMeasurement,
@@ -132,14 +140,6 @@ pub mod results {
         StepProjection, TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId,
         UpdateResultRequest, UpdateResultsPartialSuccess, UpdateStepRequest,
         UpdateStepsPartialSuccess,
-    };
-    pub use crate::model::results::{
-        Capability, CapabilityRequest, ChartPoint, ChartRule, ChartType, ControlChart,
-        ControlChartRequest, ControlLimits, FailurePareto, FailureParetoRequest, FigureClass,
-        GageRequest, GageStudy, Histogram, HistogramRange, HistogramRequest, MeasurementKey,
-        ParetoBasis, ParetoBy, ParetoEntry, ParetoKey, ParetoOthers, ProgramYield, ResultGroup,
-        RetestScope, RolledYield, SeriesPass, WithinMethod, YieldGroup, Yields, YieldsRequest,
-        ZeroDeviation,
     };
     pub use crate::services::ResultService;
     pub use crate::value::Number;

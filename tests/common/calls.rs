@@ -140,6 +140,13 @@ operations! {
     batch update_results(json, json, json);
     plain delete_result(id, json);
     batch delete_results(json, json);
+    plain yields(json, control);
+    plain failure_pareto(json, control);
+    plain capability(json, control);
+    plain histogram(json, control);
+    plain control_chart(json, control);
+    plain gage(json, control);
+    plain tables_of_result(id);
     plain specification_api_info();
     batch create_specs(json);
     plain query_specs(json);

@@ -221,6 +221,13 @@ routes! {
     json POST "/explain/query-results" explain_query_results;
     bytes POST "/export-results" export_results => |_, _| Ok(Download::of_results()),
         |s, c, target| s.export_results(c.body()?, target, &c.control);
+    json POST "/yields" yields => |s, c| s.yields(c.body()?, &c.control);
+    json POST "/failure-pareto" failure_pareto => |s, c| s.failure_pareto(c.body()?, &c.control);
+    json POST "/capability" capability => |s, c| s.capability(c.body()?, &c.control);
+    json POST "/histogram" histogram => |s, c| s.histogram(c.body()?, &c.control);
+    json POST "/control-chart" control_chart => |s, c| s.control_chart(c.body()?, &c.control);
+    json GET "/results/{id}/tables" tables_of_result(id);
+    json POST "/gage" gage => |s, c| s.gage(c.body()?, &c.control);
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;

@@ -11,15 +11,16 @@ use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
 use crate::model::results::{
-    CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
-    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
-    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
-};
-use crate::model::results::{
     Capability, CapabilityRequest, ControlChart, ControlChartRequest, FailurePareto,
     FailureParetoRequest, GageRequest, GageStudy, Histogram, HistogramRequest, Yields,
     YieldsRequest,
 };
+use crate::model::results::{
+    CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
+    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+};
+use crate::model::tables::table::TableMetadata;
 use crate::model::{
     CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
     DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults, Product,
@@ -747,6 +748,21 @@ pub trait ResultService {
     fn gage(&self, request: GageRequest, control: &Control) -> Result<GageStudy> {
         guarded("computing a gage study", || self.read(|view| figures::gage(view, &request, control)))
     }
+
+    /// Returns the ids of the tables of a result: those that its dataTableIds name, in their order,
+    /// then the tables that the caller may see whose testResultId is the id of the result.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown result.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert!(session.tables_of_result(&id)?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn tables_of_result(&self, id: &TestResultId) -> Result<Vec<String>> {
+        self.read(|view| tables_of(view, id.as_str()))
+    }
 }
 }
 
@@ -857,6 +873,20 @@ pub(super) fn delete(draft: &mut Draft<'_>, id: &str, delete_steps: bool) -> Res
         Some(result) => steps::keep_of(draft, &result),
         None => Ok(()),
     }
+}
+
+/// The ids of the tables that a result names, and of those that name it.
+fn tables_of(view: &View<'_>, id: &str) -> Result<Vec<String>> {
+    let result = found(id, view.get::<TestResult>(id)?)?;
+    let mut ids = result.data_table_ids.unwrap_or_default();
+    let known: BTreeSet<String> = ids.iter().cloned().collect();
+    let own = result.id.as_ref().map_or(id, |id| id.as_str());
+    let index = TableMetadata::BY_TEST_RESULT_ID;
+    for key in view.index_keys::<TableMetadata>(index, &key::of_str(own))? {
+        let table = view.by_key::<TableMetadata>(key)?;
+        ids.extend(table.map(|table| table.id().to_owned()).filter(|id| !known.contains(id)));
+    }
+    Ok(ids)
 }
 
 /// The distinct values of a field; those that do not start with `prefix` may be among them.

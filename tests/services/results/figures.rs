@@ -243,7 +243,7 @@ fn pick<T: Clone>(random: &mut Random, all: &[T]) -> T {
 }
 
 /// Random results with steps in a store, and as a list in order of start and id.
-fn random_results(seed: u64, store: &TestStore, hidden: &str) -> Vec<Plain> {
+fn random_results(seed: u64, store: &TestStore) -> Vec<Plain> {
     use StatusType::{Done, Errored, Failed, Passed, Running};
     let session = store.session();
     let mut random = Random::new(seed);
@@ -265,9 +265,7 @@ fn random_results(seed: u64, store: &TestStore, hidden: &str) -> Vec<Plain> {
             .started_at(at(plain.second));
         request.part_number = plain.part.map(str::to_owned);
         request.serial_number = plain.serial.map(str::to_owned);
-        if plain.is_hidden {
-            request.workspace = Some(hidden.to_owned());
-        }
+        request.workspace = Some(if plain.is_hidden { "secret" } else { "open" }.to_owned());
         plain.id = ids(&session, vec![request]).remove(0);
         let mut steps = Vec::new();
         for number in 0..random.below(4) {
@@ -333,7 +331,8 @@ fn units(all: &[&Plain]) -> Vec<Vec<usize>> {
 
 fn check_yields(session: &Session, all: &[&Plain]) {
     let is_selected = |plain: &Plain| plain.program == "P";
-    let request = YieldsRequest::new().filter("programName == \"P\" && status.statusType != \"DONE\"");
+    let request =
+        YieldsRequest::new().filter("programName == \"P\" && status.statusType != \"DONE\"");
     let found = session.yields(request, &control()).unwrap().groups.remove(0);
     let units = units(all);
     let of = |unit: &[usize], place: Option<&usize>| {
@@ -362,9 +361,8 @@ fn check_yields(session: &Session, all: &[&Plain]) {
         .filter(|plain| is_selected(plain))
         .collect();
     assert_eq!(found.final_yield, share(good(&lasts), lasts.len()));
-    let running = all.iter().filter(|plain| {
-        is_selected(plain) && plain.status == StatusType::Running
-    });
+    let running =
+        all.iter().filter(|plain| is_selected(plain) && plain.status == StatusType::Running);
     let count = running.count() as i64;
     assert_eq!(found.not_counted.get("RUNNING").copied().unwrap_or_default(), count);
 }
@@ -432,16 +430,38 @@ fn check_series(session: &Session, all: &[&Plain]) {
 #[test]
 fn random_results_agree_with_plain_computations() {
     for seed in 0..6 {
-        let hidden = "00000000-0000-0000-0000-0000000000aa";
-        let policy = GuestsRead::new(["Default"]);
         let store = TestStore::with(|options| {
-            options.maintenance_thread(false).seal_rows(8).policy(policy)
+            options.maintenance_thread(false).seal_rows(8).access_policy(GuestsRead("open"))
         });
-        let all = random_results(seed, &store, hidden);
+        let all = random_results(seed, &store);
+        let guest = store.store.session(Identity::user("guest"));
+        let open: Vec<&Plain> = all.iter().filter(|plain| !plain.is_hidden).collect();
+        check_yields(&guest, &open);
+        check_series(&guest, &open);
         let every: Vec<&Plain> = all.iter().collect();
         check_yields(&store.session(), &every);
         check_series(&store.session(), &every);
         store.store.maintain(&control()).unwrap();
         check_series(&store.session(), &every);
     }
+}
+
+#[test]
+fn the_tables_of_a_result_are_those_of_both_sides() {
+    let store = small();
+    let session = store.session();
+    let request = CreateResultRequest::new()
+        .program_name("P")
+        .status(StatusType::Passed)
+        .data_table_ids(["named".to_owned()]);
+    let id = ids(&session, vec![request]).remove(0);
+    let table = json!({
+        "columns": [{"name": "i", "dataType": "INT64", "columnType": "INDEX"}],
+        "testResultId": id,
+    });
+    let own = session.create_table(read(&table)).unwrap().to_string();
+    let found = session.tables_of_result(&id.as_str().into()).unwrap();
+    assert_eq!(found, ["named".to_owned(), own]);
+    let unknown = session.tables_of_result(&"none".into()).unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
 }

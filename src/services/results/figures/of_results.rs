@@ -16,6 +16,7 @@ use crate::model::results::figures::{
 };
 use crate::model::steps::stored::StoredStep;
 use crate::model::{Resource, TestResult, members_of};
+use crate::services::lists;
 use crate::services::results::steps::{Selection, each_step};
 use crate::session::View;
 use crate::value::stored::Members;
@@ -43,8 +44,7 @@ impl GroupKeys {
         let places: Vec<usize> = fields.iter().filter_map(member).filter_map(place).collect();
         let members = (!places.is_empty()).then(|| members_of::<TestResult>(places));
         let has_family = fields.contains(&GroupField::Field(ResultGroup::ProductFamily));
-        let families =
-            if has_family { view.product_families()? } else { HashMap::new() };
+        let families = if has_family { view.product_families()? } else { HashMap::new() };
         Ok(Self { fields, members, families })
     }
 
@@ -97,9 +97,11 @@ pub(in crate::services::results) fn yields(
 ) -> Result<Yields> {
     let selection = request.selection();
     let classes = Classes::of_request(&selection)?;
+    let programs = request.programs.as_deref().unwrap_or_default();
+    lists::check("programs", programs.len())?;
+    lists::check("shiftHours", request.shift_hours.as_deref().unwrap_or_default().len())?;
     let (fields, groups) = Groups::of_request(request)?;
     let group_keys = GroupKeys::new(view, fields)?;
-    let programs = request.programs.as_deref().unwrap_or_default();
     let mut counts = YieldCounts::new(classes, selection.retest_scope, groups, programs);
     each_result(view, &selection, control, &mut |entry| {
         let mut record = None;
@@ -140,8 +142,8 @@ impl FailingStep {
         let failed = || {
             let mut measurements =
                 step.parameters().iter().filter(|parameter| parameter.is_measurement());
-            let failed = measurements
-                .find(|parameter| parameter.status.as_deref().is_some_and(is_failed));
+            let failed =
+                measurements.find(|parameter| parameter.status.as_deref().is_some_and(is_failed));
             failed.and_then(|parameter| parameter.name.clone())
         };
         Self {

@@ -20,6 +20,7 @@ use crate::arrow::datatypes::{Float64Type, Int64Type};
 use crate::columnar::{MergedScan, Predicates};
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Constant, Shape};
+use crate::model::TestResult;
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::{
     CapabilityRequest, ControlChartRequest, GageRequest, HistogramRequest, SeriesSelection,
@@ -28,15 +29,10 @@ use crate::model::results::figures::{
     Capability, ChartPoint, ChartType, ControlChart, GageStudy, Histogram, WithinMethod,
 };
 use crate::model::steps::rows::StepColumn;
-use crate::model::steps::stored::{
-    StepChunk, StoredStep, generated_id, is_additional, result_key,
-};
+use crate::model::steps::stored::{StepChunk, StoredStep, generated_id, is_additional, result_key};
 use crate::model::tables::store_table::STEPS;
-use crate::model::TestResult;
 use crate::services::queries::take_or;
-use crate::services::results::steps::{
-    Selection, StepFilter, each_step, number_of, workspace_of,
-};
+use crate::services::results::steps::{Selection, StepFilter, each_step, number_of, workspace_of};
 use crate::session::View;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
@@ -285,8 +281,7 @@ impl Reader<'_, '_, '_> {
                 }
                 let key = result_key(index.value(row), rest.value(row)).ok_or_else(damaged)?;
                 let Some(started_at_ms) = self.starts.start_of(key) else { continue };
-                let limits =
-                    self.limits_of(text(comparison, row), text(low, row), text(high, row));
+                let limits = self.limits_of(text(comparison, row), text(low, row), text(high, row));
                 let id = self.ids.number(text(id, row));
                 let seq = seq.value(row).cast_unsigned();
                 self.add(&Measured {
@@ -554,9 +549,5 @@ pub(in crate::services::results) fn gage(
         let Some((_, result)) = &last else { continue };
         study.add(result.serial_number.as_deref(), result.operator.as_deref(), point.value)?;
     }
-    Ok(GageStudy {
-        not_numbers: values.not_numbers,
-        skipped: values.skipped,
-        ..study.finish()?
-    })
+    Ok(GageStudy { not_numbers: values.not_numbers, skipped: values.skipped, ..study.finish()? })
 }

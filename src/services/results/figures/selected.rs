@@ -12,6 +12,7 @@ use crate::model::results::StatusType;
 use crate::model::results::figure_requests::ResultSelection;
 use crate::model::results::figures::{FigureClass, SeriesPass};
 use crate::model::{Resource, ResultOrderBy, TestResult};
+use crate::services::lists;
 use crate::session::{ProductFilter, Query, View};
 use crate::value::{Control, RecordKey, key};
 
@@ -115,6 +116,8 @@ fn matching(
     view: &View<'_>,
     selection: &ResultSelection<'_>,
 ) -> Result<Option<HashSet<RecordKey>>> {
+    lists::check("good", selection.good.unwrap_or_default().len())?;
+    lists::check("bad", selection.bad.unwrap_or_default().len())?;
     let substitutions = selection.substitutions.unwrap_or_default();
     let product_substitutions = selection.product_substitutions.unwrap_or_default();
     check_substitutions(substitutions).map_err(|error| error.at_member("substitutions"))?;

@@ -420,6 +420,7 @@ impl StepSet {
     }
 
     /// Deletes all steps.
+    #[cfg(test)]
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
         self.by_parent.clear();
