@@ -122,6 +122,14 @@ pub mod products {
 /// Test results, their steps, and the paths of steps.
 pub mod results {
     pub use crate::model::results::{
+        Capability, CapabilityRequest, ChartPoint, ChartRule, ChartType, ControlChart,
+        ControlChartRequest, ControlLimits, FailurePareto, FailureParetoRequest, FigureClass,
+        GageRequest, GageStudy, Histogram, HistogramRange, HistogramRequest, MeasurementKey,
+        ParetoBasis, ParetoBy, ParetoEntry, ParetoKey, ParetoOthers, ProgramYield, ResultGroup,
+        RetestScope, RolledYield, SeriesPass, WithinMethod, YieldGroup, Yields, YieldsRequest,
+        ZeroDeviation,
+    };
+    pub use crate::model::results::{
         CreateResultRequest, CreateResultsPartialSuccess, CreateStepRequest,
         CreateStepsPartialSuccess, DeleteResultsPartialSuccess, DeleteStepsPartialSuccess,
         KeepResults, NamedValue, OrderByComparisonType, PagedPaths, PagedResults, PagedSteps,

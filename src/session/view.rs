@@ -176,6 +176,31 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Calls `f` with entry, record key, included values and workspace of each entry of an index, in
+    /// order, until it returns false. Values that were too long are `None`.
+    pub(crate) fn index_values(
+        &self,
+        kind: Kind,
+        index: u8,
+        mut f: impl FnMut(&[u8], RecordKey, Option<&[u8]>, &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let mut cursor = self.cursor(Space::Index, &index_prefix(kind, index, &[]))?;
+        while let Some(go_on) =
+            cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
+                Some((entry, key)) => {
+                    let (included, workspace) = split_entry_value(value);
+                    f(entry, key, included, workspace)
+                }
+                None => Ok(true),
+            })?
+        {
+            if !go_on? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The entries of an index from `from` (included) to `to` (excluded).
     pub(crate) fn index_entries(
         &self,

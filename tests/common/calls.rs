@@ -163,6 +163,13 @@ operations! {
     plain get_paths(json, json, json);
     plain get_path(text);
     plain query_paths(json);
+    plain yields(json, control);
+    plain failure_pareto(json, control);
+    plain capability(json, control);
+    plain histogram(json, control);
+    plain control_chart(json, control);
+    plain gage(json, control);
+    plain tables_of_result(id);
     plain specification_api_info();
     batch create_specs(json);
     plain query_specs(json);

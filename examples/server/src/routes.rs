@@ -253,6 +253,13 @@ routes! {
         let ApplyResultRetentionRequest { retention, dry_run, .. } = c.body()?;
         s.apply_result_retention(retention, dry_run, &c.control)
     };
+    json POST "/yields" yields => |s, c| s.yields(c.body()?, &c.control);
+    json POST "/failure-pareto" failure_pareto => |s, c| s.failure_pareto(c.body()?, &c.control);
+    json POST "/capability" capability => |s, c| s.capability(c.body()?, &c.control);
+    json POST "/histogram" histogram => |s, c| s.histogram(c.body()?, &c.control);
+    json POST "/control-chart" control_chart => |s, c| s.control_chart(c.body()?, &c.control);
+    json GET "/results/{id}/tables" tables_of_result(id);
+    json POST "/gage" gage => |s, c| s.gage(c.body()?, &c.control);
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;

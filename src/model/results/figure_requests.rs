@@ -1,7 +1,5 @@
 //! Requests for figures of test results.
 
-#![expect(dead_code, reason = "no operation takes these requests yet")]
-
 use std::collections::BTreeMap;
 
 use super::StatusType;

@@ -15,6 +15,16 @@ pub(crate) mod step_requests;
 mod step_tests;
 pub(crate) mod with_steps;
 
+pub use figure_requests::{
+    CapabilityRequest, ControlChartRequest, FailureParetoRequest, GageRequest, HistogramRequest,
+    YieldsRequest,
+};
+pub use figures::{
+    Capability, ChartPoint, ChartRule, ChartType, ControlChart, ControlLimits, FailurePareto,
+    FigureClass, GageStudy, Histogram, HistogramRange, MeasurementKey, ParetoBasis, ParetoBy,
+    ParetoEntry, ParetoKey, ParetoOthers, ProgramYield, ResultGroup, RetestScope, RolledYield,
+    SeriesPass, WithinMethod, YieldGroup, Yields, ZeroDeviation,
+};
 pub use path::{
     PagedPaths, PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType,
     QueryPathsRequest, StepPath,

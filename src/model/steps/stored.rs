@@ -99,11 +99,23 @@ impl StoredParameter {
     /// something else.
     #[must_use]
     pub(crate) fn is_measurement(&self) -> bool {
-        let of = self.extra.get("nitmParameterType").map(String::as_str);
         self.name.is_some()
             && (self.text.is_some() || self.value.is_some())
-            && of != Some("ADDITIONAL_RESULTS")
+            && !says_additional(&self.extra)
     }
+}
+
+/// Whether the other keys of a parameter say that it is no measurement.
+fn says_additional(extra: &BTreeMap<String, String>) -> bool {
+    extra.get("nitmParameterType").map(String::as_str) == Some("ADDITIONAL_RESULTS")
+}
+
+/// As [`says_additional`], of the keys as JSON text.
+#[must_use]
+pub(crate) fn is_additional(extra: &str) -> bool {
+    // Most texts need not be parsed.
+    extra.contains("ADDITIONAL_RESULTS")
+        && serde_json::from_str(extra).is_ok_and(|extra| says_additional(&extra))
 }
 
 impl StoredStep {

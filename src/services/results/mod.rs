@@ -21,11 +21,17 @@ use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
 use crate::model::results::{
+    Capability, CapabilityRequest, ControlChart, ControlChartRequest, FailurePareto,
+    FailureParetoRequest, GageRequest, GageStudy, Histogram, HistogramRequest, Yields,
+    YieldsRequest,
+};
+use crate::model::results::{
     CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
     PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultRetention,
     ResultRetentionReport, ResultWithSteps, Step, StepIdResultIdPair, StepPath, UpdateStepRequest,
     UpdateStepsPartialSuccess,
 };
+use crate::model::tables::table::TableMetadata;
 use crate::model::{
     CreateResultRequest, CreateResultsPartialSuccess, DeleteResultsPartialSuccess,
     OrderByComparisonType, PagedResults, QueryResultValuesRequest, QueryResultsRequest, Resource,
@@ -37,7 +43,7 @@ use crate::services::queries::{self, QueryRequest};
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
 use crate::services::{batch, values};
 use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
-use crate::value::{Control, Env, guarded, limits};
+use crate::value::{Control, Env, guarded, key, limits};
 use creation::{create, create_product};
 
 pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
@@ -778,6 +784,166 @@ pub trait ResultService {
     fn query_paths(&self, query: QueryPathsRequest) -> Result<PagedPaths> {
         self.read(|view| steps::paths::page(view, &query)).map(Into::into)
     }
+
+    /// Computes yields: the shares of good units and results, by group, and over the programs of
+    /// each part number.
+    ///
+    /// Results of `PASSED` are good, those of `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` are
+    /// bad, all others are counted by type. A unit is a part number, a serial number and a program.
+    /// No record is read unless a filter or a group needs it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an unknown group or zone, and
+    /// for a status type that is good and bad; `LimitExceeded` for too many groups, and for matches
+    /// of more memory than `query_memory_bytes`; `DeadlineExceeded` and `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::YieldsRequest;
+    ///
+    /// let request = YieldsRequest::new().group_by(["WEEK".to_owned()]);
+    /// let yields = session.yields(request, &Control::default())?;
+    /// assert_eq!(yields.groups.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn yields(&self, request: YieldsRequest, control: &Control) -> Result<Yields> {
+        guarded("computing yields", || {
+            self.read(|view| figures::yields(view, &request, control))
+        })
+    }
+
+    /// Counts the failures of results by the steps that failed, the most frequent first.
+    ///
+    /// A failing step has a bad status, and no step below it has one. A result without a failing
+    /// step counts under the key null.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, and for a status type that is
+    /// good and bad; `LimitExceeded` for too many keys, and for matches of more memory than
+    /// `query_memory_bytes`; `DeadlineExceeded` and `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::FailureParetoRequest;
+    ///
+    /// let pareto = session.failure_pareto(FailureParetoRequest::new(), &Control::default())?;
+    /// assert_eq!(pareto.total, pareto.results);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn failure_pareto(
+        &self,
+        request: FailureParetoRequest,
+        control: &Control,
+    ) -> Result<FailurePareto> {
+        guarded("counting failures", || {
+            self.read(|view| figures::failure_pareto(view, &request, control))
+        })
+    }
+
+    /// Computes the capability of one measurement: mean, deviations, and the ratios to the limits.
+    ///
+    /// Only the columns that are needed are read, of the rows with the name. Values come in order of
+    /// start and id of the result, step order, and position. Steps that outlived their result, and
+    /// steps with `SKIPPED`, take no part.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for values of several units or
+    /// paths that the request does not choose from, and for subgroups without constants;
+    /// `LimitExceeded` for values of more memory than `query_memory_bytes`; `DeadlineExceeded` and
+    /// `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::CapabilityRequest;
+    ///
+    /// let request = CapabilityRequest::new("VOUT").low_limit(9.4).high_limit(10.6);
+    /// assert_eq!(session.capability(request, &Control::default())?.n, 0);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn capability(&self, request: CapabilityRequest, control: &Control) -> Result<Capability> {
+        guarded("computing a capability", || self.read(|view| figures::capability(view, &request, control)))
+    }
+
+    /// Counts the values of one measurement by ranges.
+    ///
+    /// Without bins and ends they follow from the number and the extremes of the values.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for values of several units or
+    /// paths that the request does not choose from, and for ends that make no ranges;
+    /// `LimitExceeded` for values of more memory than `query_memory_bytes`; `DeadlineExceeded` and
+    /// `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::HistogramRequest;
+    ///
+    /// let request = HistogramRequest::new("VOUT").bins(4_i64);
+    /// assert_eq!(session.histogram(request, &Control::default())?.n, 0);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn histogram(&self, request: HistogramRequest, control: &Control) -> Result<Histogram> {
+        guarded("computing a histogram", || self.read(|view| figures::histogram(view, &request, control)))
+    }
+
+    /// Computes the control chart of one measurement: center, limits, and a page of its points with
+    /// the rules that they break.
+    ///
+    /// The limits are those of all points, whatever page is asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for values of several units or
+    /// paths that the request does not choose from, and for a token of another chart;
+    /// `LimitExceeded` for values of more memory than `query_memory_bytes`; `DeadlineExceeded` and
+    /// `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::ControlChartRequest;
+    ///
+    /// let request = ControlChartRequest::new("VOUT").take(100_i64);
+    /// assert_eq!(session.control_chart(request, &Control::default())?.points, []);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn control_chart(&self, request: ControlChartRequest, control: &Control) -> Result<ControlChart> {
+        guarded("computing a control chart", || self.read(|view| figures::control_chart(view, &request, control)))
+    }
+
+    /// Computes how much of the deviation of one measurement the gage makes, from a crossed and
+    /// balanced study: parts are serial numbers, appraisers are operators.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for values of several units or
+    /// paths that the request does not choose from, and for a study that is not balanced;
+    /// `LimitExceeded` for values of more memory than `query_memory_bytes`; `DeadlineExceeded` and
+    /// `Cancelled`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// use stationdb::results::GageRequest;
+    ///
+    /// let nothing = session.gage(GageRequest::new("VOUT"), &Control::default());
+    /// assert_eq!(nothing.unwrap_err().kind(), stationdb::ErrorKind::InvalidArgument);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn gage(&self, request: GageRequest, control: &Control) -> Result<GageStudy> {
+        guarded("computing a gage study", || self.read(|view| figures::gage(view, &request, control)))
+    }
+
+    /// Returns the ids of the tables of a result: those that its dataTableIds name, in their order,
+    /// then the tables that the caller may see whose testResultId is the id of the result.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown result.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert!(session.tables_of_result(&id)?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn tables_of_result(&self, id: &TestResultId) -> Result<Vec<String>> {
+        self.read(|view| tables_of(view, id.as_str()))
+    }
 }
 }
 
@@ -859,6 +1025,20 @@ pub(super) fn delete(draft: &mut Draft<'_>, id: &str, delete_steps: bool) -> Res
         Some(result) => steps::keep_of(draft, &result),
         None => Ok(()),
     }
+}
+
+/// The ids of the tables that a result names, and of those that name it.
+fn tables_of(view: &View<'_>, id: &str) -> Result<Vec<String>> {
+    let result = found(id, view.get::<TestResult>(id)?)?;
+    let mut ids = result.data_table_ids.unwrap_or_default();
+    let known: BTreeSet<String> = ids.iter().cloned().collect();
+    let own = result.id.as_ref().map_or(id, |id| id.as_str());
+    let index = TableMetadata::BY_TEST_RESULT_ID;
+    for key in view.index_keys::<TableMetadata>(index, &key::of_str(own))? {
+        let table = view.by_key::<TableMetadata>(key)?;
+        ids.extend(table.map(|table| table.id().to_owned()).filter(|id| !known.contains(id)));
+    }
+    Ok(ids)
 }
 
 /// The distinct values of a field; those that do not start with `prefix` may be among them.

@@ -71,17 +71,33 @@ impl View<'_> {
     /// # Errors
     /// Those of reading.
     pub(crate) fn product_names(&self) -> Result<HashMap<String, String>> {
+        self.product_texts("name", |product| product.name)
+    }
+
+    /// The families of the products that the caller may see, by their part numbers.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn product_families(&self) -> Result<HashMap<String, String>> {
+        self.product_texts("family", |product| product.family)
+    }
+
+    fn product_texts(
+        &self,
+        path: &str,
+        text: fn(Product) -> Option<String>,
+    ) -> Result<HashMap<String, String>> {
         let position = |path: &str| Product::fields().iter().position(|field| field.path == path);
-        let wanted = members_of::<Product>(["partNumber", "name"].into_iter().filter_map(position));
+        let wanted = members_of::<Product>(["partNumber", path].into_iter().filter_map(position));
         let visibility = self.visibility(Product::KIND);
-        let mut names = HashMap::new();
-        self.scan_records::<Product>(None, false, wanted, &mut |_, product| {
+        let mut texts = HashMap::new();
+        self.scan_records::<Product>(None, false, wanted, &mut |_, mut product| {
             if visibility.allows(product.workspace()) {
-                names.extend(product.part_number.zip(product.name));
+                texts.extend(product.part_number.take().zip(text(product)));
             }
             Ok(true)
         })?;
-        Ok(names)
+        Ok(texts)
     }
 
     /// The part numbers of the products that the caller may see and that match a filter.

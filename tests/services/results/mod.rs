@@ -2,6 +2,7 @@
 
 mod append;
 mod client;
+mod figures;
 mod queries;
 mod retention;
 mod runs;

@@ -1,5 +1,6 @@
 //! The values of one measurement, in order of their results.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -56,7 +57,8 @@ pub(crate) struct Series<S> {
     skipped: i64,
     counted_units: Names,
     counted_paths: Names,
-    last_limits: Option<(Place<S>, Limits)>,
+    /// Those of the values of the last result.
+    last_limits: Vec<(Place<S>, Limits)>,
     limits_vary: bool,
 }
 
@@ -99,7 +101,7 @@ impl<S: Ord + Copy> Series<S> {
             skipped: 0,
             counted_units: Names::default(),
             counted_paths: Names::default(),
-            last_limits: None,
+            last_limits: Vec::new(),
             limits_vary: false,
         }
     }
@@ -130,9 +132,15 @@ impl<S: Ord + Copy> Series<S> {
         let at = measured.at;
         self.is_sorted &= self.points.last().is_none_or(|last| last.at <= at);
         self.points.push(Point { at, value });
-        self.limits_vary |= self.last_limits.is_some_and(|(_, limits)| limits != measured.limits);
-        if self.last_limits.is_none_or(|(last, _)| last <= at) {
-            self.last_limits = Some((at, measured.limits));
+        let known = self.last_limits.first();
+        self.limits_vary |= known.is_some_and(|(_, limits)| *limits != measured.limits);
+        let result = |at: &Place<S>| (at.started_at_ms, at.result_id);
+        let order = known.map(|(last, _)| result(last).cmp(&result(&at)));
+        if order != Some(Ordering::Equal) && order != Some(Ordering::Greater) {
+            self.last_limits.clear();
+        }
+        if order != Some(Ordering::Greater) {
+            self.last_limits.push((at, measured.limits));
         }
         Ok(())
     }
@@ -140,6 +148,26 @@ impl<S: Ord + Copy> Series<S> {
     /// Bytes that the values need.
     pub(crate) fn bytes(&self) -> usize {
         self.points.capacity() * size_of::<Point<S>>()
+            + self.last_limits.capacity() * size_of::<(Place<S>, Limits)>()
+    }
+
+    /// The places of the values, in order.
+    pub(crate) fn sorted_places(&mut self) -> impl Iterator<Item = Place<S>> {
+        self.sort();
+        self.points.iter().map(|point| point.at)
+    }
+
+    /// Changes the steps of places.
+    pub(crate) fn place_steps(&mut self, mut change: impl FnMut(&mut Place<S>)) {
+        self.is_sorted = false;
+        self.points.iter_mut().for_each(|point| change(&mut point.at));
+        self.last_limits.iter_mut().for_each(|(at, _)| change(at));
+    }
+
+    fn sort(&mut self) {
+        if !std::mem::replace(&mut self.is_sorted, true) {
+            self.points.sort_unstable_by_key(|point| point.at);
+        }
     }
 
     /// The values in order.
@@ -150,10 +178,8 @@ impl<S: Ord + Copy> Series<S> {
     pub(crate) fn finish(mut self) -> Result<Values<S>> {
         self.counted_units.check("units", "name one of them, \"\" for none")?;
         self.counted_paths.check("path", "name a path or stepName, or set anyPath")?;
-        if !self.is_sorted {
-            self.points.sort_unstable_by_key(|point| point.at);
-        }
-        let last = self.last_limits.map(|(_, limits)| limits);
+        self.sort();
+        let last = self.last_limits.iter().max_by_key(|(at, _)| *at).map(|(_, limits)| *limits);
         Ok(Values {
             points: self.points,
             limits: self.limits.or(last).unwrap_or_default(),

@@ -175,7 +175,7 @@ impl Row for StepRow<'_> {
 }
 
 /// A checked filter of steps.
-pub(super) struct StepFilter {
+pub(in crate::services::results) struct StepFilter {
     filter: Option<Filter>,
     workspace_names: HashMap<String, String>,
     reads_path_ids: bool,
@@ -190,7 +190,7 @@ impl StepFilter {
     ///
     /// # Errors
     /// `InvalidArgument`, with the place in the filter.
-    pub(super) fn new(
+    pub(in crate::services::results) fn new(
         view: &View<'_>,
         text: Option<&str>,
         substitutions: &[serde_json::Value],
@@ -224,11 +224,16 @@ impl StepFilter {
         self.reads_workspace
     }
 
+    /// Whether every step matches.
+    pub(in crate::services::results) fn is_empty(&self) -> bool {
+        self.filter.is_none()
+    }
+
     /// Whether a step matches.
     ///
     /// # Errors
     /// `DeadlineExceeded` and `Cancelled`; `LimitExceeded` for a step that takes too much work.
-    pub(super) fn matches(
+    pub(in crate::services::results) fn matches(
         &self,
         view: &View<'_>,
         result: RecordKey,
@@ -280,7 +285,7 @@ impl StepFilter {
     }
 
     /// Tests of columns that every match passes, and whether only matches pass them.
-    pub(super) fn shapes(&self) -> (Vec<Shape>, bool) {
+    pub(in crate::services::results) fn shapes(&self) -> (Vec<Shape>, bool) {
         match &self.filter {
             None => (Vec::new(), true),
             Some(filter) => implied(filter.shape()),

@@ -32,12 +32,14 @@ use crate::session::tables::{chunks, drop_rows, sealed_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
-pub(super) use convert::{Replace, number_text, within};
+pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
 pub(super) use ends::{end_sequence, terminate_running};
+pub(super) use filter::StepFilter;
 pub(super) use new::{NewSteps, append_one};
 pub(super) use query::{explain, page, values};
+pub(super) use scan::{Selection, each_step};
 use set::StepSet;
 pub(super) use set::severity;
 

@@ -32,11 +32,11 @@ const ONE_BY_ONE: usize = 512;
 const AT_ONCE: u64 = 2_048;
 
 /// The place of a step in the order of result and creation.
-pub(super) type Position = (RecordKey, u64);
+pub(in crate::services::results) type Position = (RecordKey, u64);
 
 /// Whose steps are read.
 #[derive(Debug)]
-pub(super) enum Selection {
+pub(in crate::services::results) enum Selection {
     /// Those of all results.
     All,
     /// Those of these results.
@@ -66,7 +66,7 @@ impl Selection {
 ///
 /// # Errors
 /// Those of `f`; `Corrupt`, `Io`, `DeadlineExceeded` and `Cancelled`.
-pub(super) fn each_step(
+pub(in crate::services::results) fn each_step(
     view: &View<'_>,
     selection: &Selection,
     shapes: Vec<Shape>,

@@ -1,0 +1,265 @@
+//! Yields and failures of the results of a store.
+
+use std::collections::HashMap;
+
+use super::classes::Classes;
+use super::groups::{GroupField, Groups};
+use super::pareto::{FailureCounts, StepFact, is_failed};
+use super::selected::{UnitEntry, bad_results, check_memory, each_result};
+use super::tree::{Node, parents, step_order};
+use super::yields::{ResultFact, YieldCounts};
+use crate::error::Result;
+use crate::model::results::StatusType;
+use crate::model::results::figure_requests::{FailureParetoRequest, YieldsRequest};
+use crate::model::results::figures::{
+    FailurePareto, FigureClass, ParetoBasis, ParetoBy, ResultGroup, Yields,
+};
+use crate::model::steps::stored::StoredStep;
+use crate::model::{Resource, TestResult, members_of};
+use crate::services::lists;
+use crate::services::results::steps::{Selection, each_step};
+use crate::session::View;
+use crate::value::stored::Members;
+use crate::value::{Control, RecordKey};
+
+/// Where the keys of groups come from.
+struct GroupKeys {
+    fields: Vec<GroupField>,
+    /// The members of records that they need; none if the index has them all.
+    members: Option<Members>,
+    /// The families of products by part number, if they are asked for.
+    families: HashMap<String, String>,
+}
+
+impl GroupKeys {
+    fn new(view: &View<'_>, fields: Vec<GroupField>) -> Result<Self> {
+        let member = |field: &GroupField| match field {
+            GroupField::Property(_) => Some("properties"),
+            GroupField::Field(ResultGroup::Operator) => Some("operator"),
+            GroupField::Field(ResultGroup::SystemId) => Some("systemId"),
+            GroupField::Field(ResultGroup::HostName) => Some("hostName"),
+            GroupField::Field(_) => None,
+        };
+        let place = |path| TestResult::fields().iter().position(|known| known.path == path);
+        let places: Vec<usize> = fields.iter().filter_map(member).filter_map(place).collect();
+        let members = (!places.is_empty()).then(|| members_of::<TestResult>(places));
+        let has_family = fields.contains(&GroupField::Field(ResultGroup::ProductFamily));
+        let families = if has_family { view.product_families()? } else { HashMap::new() };
+        Ok(Self { fields, members, families })
+    }
+
+    fn record(&self, view: &View<'_>, key: RecordKey) -> Result<Option<TestResult>> {
+        match self.members {
+            Some(members) => view.part_by_key(key, members),
+            None => Ok(None),
+        }
+    }
+
+    fn of<'k>(
+        &'k self,
+        entry: &UnitEntry<'k>,
+        record: Option<&'k TestResult>,
+    ) -> Vec<Option<&'k str>> {
+        let key = |field: &GroupField| match field {
+            GroupField::Property(name) => record?.properties.as_ref()?.get(name)?.as_deref(),
+            GroupField::Field(field) => match field {
+                ResultGroup::PartNumber => entry.unit.part_number,
+                ResultGroup::ProgramName => Some(entry.unit.program_name),
+                ResultGroup::Operator => record?.operator.as_deref(),
+                ResultGroup::SystemId => record?.system_id.as_deref(),
+                ResultGroup::HostName => record?.host_name.as_deref(),
+                ResultGroup::Workspace => Some(entry.workspace),
+                ResultGroup::ProductFamily => {
+                    self.families.get(entry.unit.part_number?).map(String::as_str)
+                }
+                ResultGroup::Hour
+                | ResultGroup::Day
+                | ResultGroup::Week
+                | ResultGroup::Month
+                | ResultGroup::Quarter
+                | ResultGroup::Year
+                | ResultGroup::Shift => None,
+            },
+        };
+        self.fields.iter().map(key).collect()
+    }
+}
+
+/// The yields of the visible results.
+///
+/// # Errors
+/// `InvalidArgument` for a faulty filter, group, zone or list of statuses; `LimitExceeded` for too
+/// many groups or matches; those of the control.
+pub(in crate::services::results) fn yields(
+    view: &View<'_>,
+    request: &YieldsRequest,
+    control: &Control,
+) -> Result<Yields> {
+    let selection = request.selection();
+    let classes = Classes::of_request(&selection)?;
+    let programs = request.programs.as_deref().unwrap_or_default();
+    lists::check("programs", programs.len())?;
+    lists::check("shiftHours", request.shift_hours.as_deref().unwrap_or_default().len())?;
+    let (fields, groups) = Groups::of_request(request)?;
+    let group_keys = GroupKeys::new(view, fields)?;
+    let mut counts = YieldCounts::new(classes, selection.retest_scope, groups, programs);
+    each_result(view, &selection, control, &mut |entry| {
+        let mut record = None;
+        if entry.is_selected {
+            record = group_keys.record(view, entry.key)?;
+        }
+        let keys = match entry.is_selected {
+            true => group_keys.of(entry, record.as_ref()),
+            false => Vec::new(),
+        };
+        counts.add(&ResultFact {
+            unit: entry.unit,
+            started_at_ms: entry.started_at_ms,
+            status_type: entry.status_type,
+            status_name: entry.status_name,
+            is_selected: entry.is_selected,
+            keys: &keys,
+        })
+    })?;
+    Ok(counts.finish())
+}
+
+/// What failures are counted by, of one step.
+struct FailingStep {
+    node: Node,
+    path: String,
+    name: String,
+    step_type: Option<String>,
+    is_bad: bool,
+    failed_measurement: Option<String>,
+}
+
+impl FailingStep {
+    fn new(result: RecordKey, step: StoredStep, classes: &Classes, by: ParetoBy) -> Self {
+        let status: Option<StatusType> =
+            step.status_type.as_deref().and_then(|status| status.parse().ok());
+        let class = status.map(|status| classes.of(status, step.status_name.as_deref()));
+        let failed = || {
+            let mut measurements =
+                step.parameters().iter().filter(|parameter| parameter.is_measurement());
+            let failed =
+                measurements.find(|parameter| parameter.status.as_deref().is_some_and(is_failed));
+            failed.and_then(|parameter| parameter.name.clone())
+        };
+        Self {
+            node: Node::new(result, &step),
+            failed_measurement: if by == ParetoBy::Measurement { failed() } else { None },
+            is_bad: class == Some(FigureClass::Bad),
+            path: step.path,
+            name: step.name,
+            step_type: step.step_type,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.node.bytes() + size_of::<Self>() + self.path.len() + self.name.len()
+    }
+}
+
+/// The failing results, one after the other.
+struct Failures<'v, 's> {
+    view: &'v View<'s>,
+    counts: FailureCounts,
+    result: Option<RecordKey>,
+    steps: Vec<FailingStep>,
+    bytes: usize,
+    results: usize,
+}
+
+impl Failures<'_, '_> {
+    fn add(&mut self, result: RecordKey, step: FailingStep) -> Result<()> {
+        if self.result != Some(result) {
+            self.end()?;
+            self.result = Some(result);
+        }
+        self.bytes += step.bytes();
+        check_memory(self.view, self.bytes, "the steps of a result")?;
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Counts the result whose steps are complete.
+    fn end(&mut self) -> Result<()> {
+        if self.result.take().is_none() {
+            return Ok(());
+        }
+        self.results += 1;
+        self.bytes = 0;
+        let mut nodes = Vec::with_capacity(self.steps.len());
+        let mut members = Vec::with_capacity(self.steps.len());
+        for step in self.steps.drain(..) {
+            let FailingStep { node, path, name, step_type, is_bad, failed_measurement } = step;
+            nodes.push(node);
+            members.push((path, name, step_type, is_bad, failed_measurement));
+        }
+        let parents = parents(&nodes);
+        let order = step_order(&nodes, &parents);
+        let mut places = vec![0; nodes.len()];
+        for (place, at) in order.iter().enumerate() {
+            if let Some(known) = places.get_mut(*at) {
+                *known = place;
+            }
+        }
+        let fact = |at: &usize| {
+            let (path, name, step_type, is_bad, failed_measurement) = members.get(*at)?;
+            let parent = parents.get(*at).copied().flatten();
+            Some(StepFact {
+                parent: parent.and_then(|parent| places.get(parent).copied()),
+                path,
+                name,
+                step_type: step_type.as_deref(),
+                is_bad: *is_bad,
+                failed_measurement: failed_measurement.as_deref(),
+            })
+        };
+        let facts: Vec<StepFact<'_>> = order.iter().filter_map(fact).collect();
+        self.counts.add(&facts)
+    }
+}
+
+/// The failures of the visible results.
+///
+/// # Errors
+/// `InvalidArgument` for a faulty filter or list of statuses; `LimitExceeded` for too many keys or
+/// matches; those of the control.
+pub(in crate::services::results) fn failure_pareto(
+    view: &View<'_>,
+    request: &FailureParetoRequest,
+    control: &Control,
+) -> Result<FailurePareto> {
+    let selection = request.selection();
+    let classes = Classes::of_request(&selection)?;
+    let by = request.by.unwrap_or(ParetoBy::Path);
+    let basis = request.basis.unwrap_or(ParetoBasis::First);
+    let first_pass_only = request.first_pass_only.unwrap_or_default();
+    let bad = bad_results(view, &selection, first_pass_only, control)?;
+    let count = bad.len();
+    let mut failures = Failures {
+        view,
+        counts: FailureCounts::new(basis, by),
+        result: None,
+        steps: Vec::new(),
+        bytes: 0,
+        results: 0,
+    };
+    let control = view.context().control(control);
+    if count > 0 {
+        each_step(view, &Selection::Of(bad), Vec::new(), None, &control, &mut |result, step| {
+            control.check()?;
+            failures.add(result, FailingStep::new(result, step, &classes, by))?;
+            Ok(true)
+        })?;
+    }
+    failures.end()?;
+    // Results without steps have no failing step.
+    for _ in failures.results..count {
+        failures.counts.add(&[])?;
+    }
+    let take = request.take.and_then(|take| usize::try_from(take).ok());
+    Ok(failures.counts.finish(take))
+}

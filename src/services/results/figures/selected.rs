@@ -1,0 +1,302 @@
+//! The results that a figure is about, from the index of units: no record is read unless a filter
+//! needs it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::classes::Classes;
+use super::passes::Passes;
+use super::units::UnitKey;
+use crate::error::{Error, Result};
+use crate::filter::check_substitutions;
+use crate::model::results::StatusType;
+use crate::model::results::figure_requests::ResultSelection;
+use crate::model::results::figures::{FigureClass, SeriesPass};
+use crate::model::{Resource, ResultOrderBy, TestResult};
+use crate::services::lists;
+use crate::session::{ProductFilter, Query, View};
+use crate::value::{Control, RecordKey, key};
+
+/// Entries between two checks of the control.
+const BETWEEN_CHECKS: usize = 4096;
+
+/// A result as the index of units tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnitEntry<'e> {
+    pub key: RecordKey,
+    pub unit: UnitKey<'e>,
+    pub started_at_ms: i64,
+    pub status_type: StatusType,
+    pub status_name: Option<&'e str>,
+    pub workspace: &'e str,
+    pub is_selected: bool,
+}
+
+/// The bytes of the id of a result.
+pub(super) fn id_of(result: RecordKey) -> [u8; 16] {
+    result.as_bytes().try_into().unwrap_or_default()
+}
+
+/// A text of an entry, which is decoded only where it changes.
+#[derive(Debug, Default)]
+struct Text {
+    bytes: Vec<u8>,
+    text: Option<String>,
+}
+
+impl Text {
+    /// Reads the text at the start of `entry`; returns what follows it.
+    fn read<'b>(&mut self, entry: &'b [u8]) -> Option<&'b [u8]> {
+        let (own, rest) = entry.split_at_checked(key::encoded_len(entry)?)?;
+        if self.bytes != own {
+            self.text = if own == [0] { None } else { Some(key::split_str(own)?.0) };
+            self.bytes.clear();
+            self.bytes.extend_from_slice(own);
+        }
+        Some(rest)
+    }
+}
+
+/// The texts of the entry before.
+#[derive(Debug, Default)]
+struct Texts {
+    part_number: Text,
+    serial_number: Text,
+    program_name: Text,
+    status_type: Text,
+    status_name: Text,
+}
+
+impl Texts {
+    /// Reads the key of an entry; returns the start.
+    fn read_key(&mut self, entry: &[u8]) -> Option<i64> {
+        let rest = self.part_number.read(entry)?;
+        let rest = self.serial_number.read(rest)?;
+        let rest = self.program_name.read(rest)?;
+        Some(key::split_i64(rest)?.0)
+    }
+
+    fn read_status(&mut self, included: &[u8]) -> Option<StatusType> {
+        let rest = self.status_type.read(included)?;
+        self.status_name.read(rest)?;
+        self.status_type.text.as_deref()?.parse().ok()
+    }
+}
+
+fn damaged() -> Error {
+    Error::corrupt("records.redb: an entry of the index of units is damaged; verify the store")
+}
+
+/// A text with something in it.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+/// Refuses results whose keys take too much memory.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub(super) fn check_memory(view: &View<'_>, bytes: usize, what: &str) -> Result<()> {
+    let most = view.context().settings().query_memory_bytes;
+    if bytes > most {
+        return Err(Error::limit(format!(
+            "{what} take more than the {most} bytes that `query_memory_bytes` allows one query; \
+             narrow the filter"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks the keys of so many results.
+fn check_count(view: &View<'_>, count: usize) -> Result<()> {
+    check_memory(view, count.saturating_mul(2 * size_of::<RecordKey>()), "the ids of the results")
+}
+
+/// The results that the filters of a selection match; `None` for a selection without filters.
+fn matching(
+    view: &View<'_>,
+    selection: &ResultSelection<'_>,
+) -> Result<Option<HashSet<RecordKey>>> {
+    lists::check("good", selection.good.unwrap_or_default().len())?;
+    lists::check("bad", selection.bad.unwrap_or_default().len())?;
+    let substitutions = selection.substitutions.unwrap_or_default();
+    let product_substitutions = selection.product_substitutions.unwrap_or_default();
+    check_substitutions(substitutions).map_err(|error| error.at_member("substitutions"))?;
+    check_substitutions(product_substitutions)
+        .map_err(|error| error.at_member("productSubstitutions"))?;
+    let (filter, product_filter) = (given(selection.filter), given(selection.product_filter));
+    if filter.is_none() && product_filter.is_none() {
+        return Ok(None);
+    }
+    let products = product_filter.map(|filter| ProductFilter {
+        path: ResultOrderBy::PartNumber.path(),
+        filter: Some(filter),
+        substitutions: product_substitutions,
+    });
+    let query = Query { filter, substitutions, products, ..Query::default() };
+    let mut found = HashSet::new();
+    view.for_each_match::<TestResult>(&query, |result| found.extend(result.key()))?;
+    check_count(view, found.len())?;
+    Ok(Some(found))
+}
+
+/// Calls `f` with all visible results in order of part number, serial number, program name, start
+/// and id.
+///
+/// # Errors
+/// Those of `f`; `InvalidArgument` for a faulty filter; `LimitExceeded` for too many matches;
+/// `DeadlineExceeded` and `Cancelled`.
+pub(super) fn each_result(
+    view: &View<'_>,
+    selection: &ResultSelection<'_>,
+    control: &Control,
+    f: &mut dyn FnMut(&UnitEntry<'_>) -> Result<()>,
+) -> Result<()> {
+    let control = view.context().control(control);
+    let selected = matching(view, selection)?;
+    let visibility = view.visibility(TestResult::KIND);
+    let mut texts = Texts::default();
+    let mut count = 0_usize;
+    view.index_values(TestResult::KIND, TestResult::BY_UNIT, |entry, key, included, workspace| {
+        count += 1;
+        if count.is_multiple_of(BETWEEN_CHECKS) {
+            control.check()?;
+        }
+        let workspace = std::str::from_utf8(workspace).map_err(|_| damaged())?;
+        if !visibility.allows(workspace) {
+            return Ok(true);
+        }
+        let started_at_ms = texts.read_key(entry).ok_or_else(damaged)?;
+        // A name that is too long for the index is in the record.
+        let status = match included {
+            Some(_) => None,
+            None => view.any_by_key::<TestResult>(key)?.and_then(|result| result.status),
+        };
+        let status_type = match (included, &status) {
+            (Some(included), _) => texts.read_status(included),
+            (None, status) => status.as_ref().map(|status| status.status_type),
+        };
+        let own_name = status.as_ref().and_then(|status| status.status_name.as_deref());
+        let unit = UnitKey {
+            part_number: texts.part_number.text.as_deref(),
+            serial_number: texts.serial_number.text.as_deref(),
+            program_name: texts.program_name.text.as_deref().unwrap_or_default(),
+        };
+        f(&UnitEntry {
+            key,
+            unit,
+            started_at_ms,
+            status_type: status_type.ok_or_else(damaged)?,
+            status_name: included.map_or(own_name, |_| texts.status_name.text.as_deref()),
+            workspace,
+            is_selected: selected.as_ref().is_none_or(|selected| selected.contains(&key)),
+        })?;
+        Ok(true)
+    })
+}
+
+/// The selected bad results; with `first_pass_only` those that are the first ones of their units.
+///
+/// # Errors
+/// As [`each_result`].
+pub(super) fn bad_results(
+    view: &View<'_>,
+    selection: &ResultSelection<'_>,
+    first_pass_only: bool,
+    control: &Control,
+) -> Result<BTreeSet<RecordKey>> {
+    let classes = Classes::of_request(selection)?;
+    let mut passes = Passes::new(SeriesPass::First, selection.retest_scope);
+    let mut bad = BTreeSet::new();
+    each_result(view, selection, control, &mut |entry| {
+        let class = classes.of(entry.status_type, entry.status_name);
+        if first_pass_only {
+            let is_counted = class != FigureClass::Ignore;
+            passes.add(entry.unit, id_of(entry.key), is_counted, entry.is_selected);
+        }
+        if entry.is_selected && class == FigureClass::Bad {
+            bad.insert(entry.key);
+            check_count(view, bad.len())?;
+        }
+        Ok(())
+    })?;
+    if first_pass_only {
+        let firsts = passes.finish();
+        bad.retain(|key| firsts.contains(&id_of(*key)));
+    }
+    Ok(bad)
+}
+
+/// Results with their starts, which are asked for mostly in order of their keys.
+#[derive(Debug)]
+pub(super) struct Starts {
+    /// By key.
+    starts: Vec<(RecordKey, i64)>,
+    at: usize,
+}
+
+impl Starts {
+    /// The results that take part in a series.
+    ///
+    /// # Errors
+    /// As [`each_result`].
+    pub(super) fn of(
+        view: &View<'_>,
+        selection: &ResultSelection<'_>,
+        pass: SeriesPass,
+        control: &Control,
+    ) -> Result<Self> {
+        let classes = Classes::of_request(selection)?;
+        let mut starts: Vec<(RecordKey, i64)> = Vec::new();
+        let is_all = pass == SeriesPass::All;
+        let mut passes = Passes::new(pass, selection.retest_scope);
+        each_result(view, selection, control, &mut |entry| {
+            if !is_all {
+                let class = classes.of(entry.status_type, entry.status_name);
+                let is_counted = class != FigureClass::Ignore;
+                passes.add(entry.unit, id_of(entry.key), is_counted, entry.is_selected);
+            }
+            if entry.is_selected {
+                starts.push((entry.key, entry.started_at_ms));
+                if starts.len().is_multiple_of(BETWEEN_CHECKS) {
+                    let bytes = starts.capacity() * size_of::<(RecordKey, i64)>();
+                    check_memory(view, bytes, "the starts of the results")?;
+                }
+            }
+            Ok(())
+        })?;
+        if !is_all {
+            let taken = passes.finish();
+            starts.retain(|(key, _)| taken.contains(&id_of(*key)));
+        }
+        starts.sort_unstable_by_key(|(key, _)| *key);
+        Ok(Self { starts, at: 0 })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<(RecordKey, i64)>()
+    }
+
+    /// The start of a result; `None` if it takes no part.
+    pub(super) fn start_of(&mut self, result: RecordKey) -> Option<i64> {
+        /// Results that are looked at before a search.
+        const NEAR: usize = 4;
+        for at in self.at..self.at.saturating_add(NEAR) {
+            match self.starts.get(at) {
+                Some((key, start)) if *key == result => {
+                    self.at = at;
+                    return Some(*start);
+                }
+                Some((key, _)) if *key < result => {}
+                _ => break,
+            }
+        }
+        let found = self.starts.binary_search_by_key(&result, |(key, _)| *key);
+        self.at = found.unwrap_or_else(|next| next);
+        found.ok().and_then(|at| self.starts.get(at)).map(|(_, start)| *start)
+    }
+}
