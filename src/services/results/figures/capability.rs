@@ -173,7 +173,3 @@ pub(crate) fn capability<S: Ord + Copy>(
         ..figures.finish(values.limits)
     })
 }
-
-#[cfg(test)]
-#[path = "capability_tests.rs"]
-mod tests;

@@ -2,9 +2,13 @@
 
 #![expect(clippy::approx_constant, reason = "the example has the ratio 2 / sqrt(pi)")]
 
-use super::*;
+use super::capability::*;
+use super::constants::RangeConstants;
+use super::limits::Limits;
+use super::series::Values;
+use crate::model::results::figures::{Capability, WithinMethod, ZeroDeviation};
 use crate::services::results::figures::random::Random;
-use crate::services::results::figures::series::tests::values;
+use crate::services::results::figures::series_tests::values;
 
 const EXAMPLE: [f64; 8] = [10.1, 9.9, 10.0, 10.2, 9.8, 10.0, 10.1, 9.9];
 const BOTH: Limits = Limits { low: Some(9.4), high: Some(10.6) };

@@ -232,7 +232,7 @@ impl ChartPoints {
 }
 
 /// Strictly outside of the limits.
-fn is_beyond(value: f64, limits: &ControlLimits) -> bool {
+pub(super) fn is_beyond(value: f64, limits: &ControlLimits) -> bool {
     limits.lower.is_some_and(|lower| value < lower)
         || limits.upper.is_some_and(|upper| value > upper)
 }
@@ -260,7 +260,3 @@ pub(crate) fn control_chart<S: Ord + Copy>(
     let page = all.skip(first).take(take).collect();
     Ok((chart, page))
 }
-
-#[cfg(test)]
-#[path = "control_chart_tests.rs"]
-mod tests;

@@ -1,8 +1,10 @@
 //! Control charts of the examples, their rules, and beside a naive computation.
 
-use super::*;
+use super::constants::RangeConstants;
+use super::control_chart::*;
+use crate::model::results::figures::{ChartRule, ChartType, ControlChart, ControlLimits};
 use crate::services::results::figures::random::Random;
-use crate::services::results::figures::series::tests::values;
+use crate::services::results::figures::series_tests::values;
 
 const EXAMPLE: [f64; 8] = [10.1, 9.9, 10.0, 10.2, 9.8, 10.0, 10.1, 9.9];
 const SUBGROUPS: [f64; 10] = [5.0, 5.1, 4.9, 5.2, 5.0, 5.1, 4.8, 5.0, 4.9, 5.3];

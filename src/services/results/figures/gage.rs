@@ -193,7 +193,3 @@ impl GageValues {
         })
     }
 }
-
-#[cfg(test)]
-#[path = "gage_tests.rs"]
-mod tests;

@@ -1,6 +1,8 @@
 //! Gage studies beside a naive analysis of variance, and what makes no study.
 
-use super::*;
+use super::gage::*;
+use crate::error::Result;
+use crate::model::results::figures::GageStudy;
 use crate::services::results::figures::random::Random;
 
 type Given = (String, String, f64);

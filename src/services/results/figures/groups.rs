@@ -1,7 +1,7 @@
 //! Groups of results: what they are grouped by, and the numbers of the groups.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::calendar::{Calendar, Shifts, Span};
 use super::zone::Zone;
@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::TimeBucket;
 use crate::model::results::figure_requests::YieldsRequest;
 use crate::model::results::figures::ResultGroup;
+use crate::services::lists;
 use crate::value::limits;
 use crate::value::time;
 
@@ -22,12 +23,16 @@ pub(crate) enum GroupField {
 }
 
 impl GroupField {
-    /// The fields of a request.
+    /// The fields of a request, each once.
     ///
     /// # Errors
-    /// `InvalidArgument` for a text that names none.
+    /// `LimitExceeded` for too many; `InvalidArgument` for a text that names none.
     pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>> {
-        if texts.len() > limits::AGGREGATE_KEYS {
+        lists::check("groupBy", texts.len())?;
+        let mut seen = HashSet::new();
+        let distinct: Vec<(usize, &String)> =
+            texts.iter().enumerate().filter(|(_, text)| seen.insert(*text)).collect();
+        if distinct.len() > limits::AGGREGATE_KEYS {
             let most = limits::AGGREGATE_KEYS;
             return Err(Error::limit(format!("more than {most} keys of groups; at most {most}"))
                 .at_member("groupBy"));
@@ -39,7 +44,7 @@ impl GroupField {
                 .map(Self::Field)
                 .map_err(|error: Error| error.at_member(format!("groupBy[{at}]"))),
         };
-        texts.iter().enumerate().map(field).collect()
+        distinct.into_iter().map(field).collect()
     }
 
     fn span(&self, shift_hours: &[i64]) -> Result<Option<Span>> {

@@ -132,7 +132,7 @@ pub(crate) fn histogram<S>(values: &Values<S>, wanted: &WantedBins) -> Histogram
 mod tests {
     use super::*;
     use crate::services::results::figures::random::Random;
-    use crate::services::results::figures::series::tests::values;
+    use crate::services::results::figures::series_tests::values;
 
     fn of(numbers: &[f64], bins: Option<i64>, lower: Option<f64>, upper: Option<f64>) -> Histogram {
         let wanted = WantedBins::new(bins, lower, upper).unwrap();

@@ -6,10 +6,16 @@
 
 mod calendar;
 mod capability;
+#[cfg(test)]
+mod capability_tests;
 mod classes;
 mod constants;
 mod control_chart;
+#[cfg(test)]
+mod control_chart_tests;
 mod gage;
+#[cfg(test)]
+mod gage_tests;
 mod groups;
 mod histogram;
 mod limits;
@@ -20,10 +26,14 @@ mod pareto;
 mod passes;
 mod selected;
 mod series;
+#[cfg(test)]
+mod series_tests;
 mod subgroups;
 mod tree;
 mod units;
 mod yields;
+#[cfg(test)]
+mod yields_tests;
 mod zone;
 
 #[cfg(test)]

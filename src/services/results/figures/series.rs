@@ -265,7 +265,3 @@ impl Names {
             .at_member(member))
     }
 }
-
-#[cfg(test)]
-#[path = "series_tests.rs"]
-pub(in crate::services::results::figures) mod tests;

@@ -1,10 +1,12 @@
 //! Which measurements are values of a series, in which order, and with which limits.
 
-use super::*;
+use super::limits::Limits;
+use super::series::*;
+use crate::error::Result;
 use crate::services::results::figures::random::Random;
 
 /// The values of measurements without limits, of results in this order.
-pub(in crate::services::results::figures) fn values(numbers: &[f64]) -> Values<u32> {
+pub(super) fn values(numbers: &[f64]) -> Values<u32> {
     let mut series = Series::new(None, true, None);
     for (at, number) in numbers.iter().enumerate() {
         series.add(&measured(at as i64, Some(*number))).unwrap();

@@ -240,7 +240,3 @@ impl Counts {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "yields_tests.rs"]
-mod tests;

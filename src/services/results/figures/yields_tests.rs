@@ -2,8 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::*;
+use super::classes::Classes;
+use super::groups::Groups;
+use super::numbers::share;
+use super::units::UnitKey;
+use super::yields::*;
+use crate::model::results::StatusType;
 use crate::model::results::figures::ResultGroup;
+use crate::model::results::figures::{RetestScope, YieldGroup, Yields};
 use crate::services::results::figures::groups::GroupField;
 use crate::services::results::figures::random::Random;
 use crate::services::results::figures::zone::Zone;
