@@ -176,8 +176,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Calls `f` with entry, record key, included values and workspace of each entry of an index, in
-    /// order, until it returns false. Values that were too long are `None`.
+    /// Calls `f` with entry, record key, included values and workspace of each entry of an index,
+    /// in order, until it returns false. Values that were too long are `None`.
     pub(crate) fn index_values(
         &self,
         kind: Kind,

@@ -59,7 +59,9 @@ pub fn lists() -> Vec<List> {
             "steers" | "once" => Class::Steers {
                 member: value,
                 kind: match value {
-                    "substitutions" | "productSubstitutions" => ErrorKind::InvalidArgument,
+                    value if value.to_lowercase().ends_with("substitutions") => {
+                        ErrorKind::InvalidArgument
+                    }
                     _ => ErrorKind::LimitExceeded,
                 },
                 repeats: class == "steers",

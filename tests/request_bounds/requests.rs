@@ -128,8 +128,47 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
                 types.entry(name.clone()).or_default().push((member, type_text.to_owned()));
             }
         }
+        for (name, members) in of_macros(&source) {
+            types.entry(name).or_default().extend(members);
+        }
     }
     types
+}
+
+/// The members that macros of a source give the types that are declared in them: of a macro that
+/// calls another one, those of both.
+fn of_macros(source: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut members: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut calls: BTreeMap<String, String> = BTreeMap::new();
+    let (mut rules, mut called) = (None, None::<String>);
+    let mut found = Vec::new();
+    for line in source.lines() {
+        if let Some(name) = line.strip_prefix("macro_rules! ") {
+            rules = words(name).next().map(str::to_owned);
+        } else if line == "}" {
+            (rules, called) = (None, None);
+        } else if let Some((name, _)) = line.split_once("! {") {
+            match &rules {
+                Some(of) => drop(calls.insert(of.clone(), name.trim().to_owned())),
+                None if !line.starts_with(' ') => called = Some(name.to_owned()),
+                None => {}
+            }
+        }
+        let text = line.trim().trim_end_matches(',');
+        if let Some(of) = &rules {
+            let member = text.strip_prefix("pub ").and_then(|member| member.split_once(": "));
+            let member = member.map(|(name, type_text)| (name.to_owned(), type_text.to_owned()));
+            members.entry(of.clone()).or_default().extend(member);
+        }
+        let declared = text.strip_prefix("pub struct ").and_then(|rest| words(rest).next());
+        let (Some(called), Some(declared)) = (&called, declared) else { continue };
+        let mut of = Some(called);
+        while let Some(name) = of {
+            found.push((declared.to_owned(), members.get(name).cloned().unwrap_or_default()));
+            of = calls.get(name).filter(|other| *other != name);
+        }
+    }
+    found
 }
 
 /// The names of all lists: `ProductService::delete_products(ids)`,

@@ -14,6 +14,8 @@ const BODY: &str = "the body of a request on the wire, read by `from_json`";
 
 const QUERY: &str = "the query string of a request, read by `from_query`";
 
+const SHARED: &str = "a member that the requests of figures have from a macro";
+
 /// Names that no call uses, and their reasons.
 const REASONS: &[(&str, &str)] = &[
     ("Answer", "the status of an answer, for servers"),
@@ -45,16 +47,20 @@ const REASONS: &[(&str, &str)] = &[
     ("DeleteWorkItemsRequest", BODY),
     ("Download", "the headers of an export, for servers"),
     ("ExecuteWorkItemRequest", BODY),
+    ("FigureClass", SHARED),
     ("FinishUploadSessionRequest", BODY),
     ("GetProductsRequest", QUERY),
     ("GetResultsRequest", QUERY),
     ("GetStepsRequest", QUERY),
     ("LinkFilesRequest", BODY),
     ("Measured", "what a step of a run is compared with"),
+    ("ResultGroup", SHARED),
+    ("RetestScope", SHARED),
     ("Run", "made by `Run::begin`, with a session"),
     ("RunSequence", "a part of `Run`"),
     ("RunStart", "a part of `Run`"),
     ("RunStep", "a part of `Run`"),
+    ("SeriesPass", SHARED),
     ("SetSystemConnectionRequest", BODY),
     ("SetSystemConnectionResponse", "the body of a response whose call returns a number"),
     ("StartUploadSessionRequest", BODY),

@@ -793,9 +793,9 @@ pub trait ResultService {
     /// No record is read unless a filter or a group needs it.
     ///
     /// # Errors
-    /// `InvalidArgument` for an invalid filter, with its position, for an unknown group or zone, and
-    /// for a status type that is good and bad; `LimitExceeded` for too many groups, and for matches
-    /// of more memory than `query_memory_bytes`; `DeadlineExceeded` and `Cancelled`.
+    /// `InvalidArgument` for an invalid filter, with its position, for an unknown group or zone,
+    /// and for a status type that is good and bad; `LimitExceeded` for too many groups, and for
+    /// matches of more memory than `query_memory_bytes`; `DeadlineExceeded` and `Cancelled`.
     ///
     /// ```
     #[doc = include_str!("step_example.txt")]
@@ -842,9 +842,9 @@ pub trait ResultService {
 
     /// Computes the capability of one measurement: mean, deviations, and the ratios to the limits.
     ///
-    /// Only the columns that are needed are read, of the rows with the name. Values come in order of
-    /// start and id of the result, step order, and position. Steps that outlived their result, and
-    /// steps with `SKIPPED`, take no part.
+    /// Only the columns that are needed are read, of the rows with the name. Values come in order
+    /// of start and id of the result, step order, and position. Steps that outlived their result,
+    /// and steps with `SKIPPED`, take no part.
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid filter, with its position, for values of several units or
@@ -861,7 +861,9 @@ pub trait ResultService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn capability(&self, request: CapabilityRequest, control: &Control) -> Result<Capability> {
-        guarded("computing a capability", || self.read(|view| figures::capability(view, &request, control)))
+        guarded("computing a capability", || {
+            self.read(|view| figures::capability(view, &request, control))
+        })
     }
 
     /// Counts the values of one measurement by ranges.
@@ -883,7 +885,9 @@ pub trait ResultService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn histogram(&self, request: HistogramRequest, control: &Control) -> Result<Histogram> {
-        guarded("computing a histogram", || self.read(|view| figures::histogram(view, &request, control)))
+        guarded("computing a histogram", || {
+            self.read(|view| figures::histogram(view, &request, control))
+        })
     }
 
     /// Computes the control chart of one measurement: center, limits, and a page of its points with
@@ -905,8 +909,14 @@ pub trait ResultService {
     /// assert_eq!(session.control_chart(request, &Control::default())?.points, []);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn control_chart(&self, request: ControlChartRequest, control: &Control) -> Result<ControlChart> {
-        guarded("computing a control chart", || self.read(|view| figures::control_chart(view, &request, control)))
+    fn control_chart(
+        &self,
+        request: ControlChartRequest,
+        control: &Control,
+    ) -> Result<ControlChart> {
+        guarded("computing a control chart", || {
+            self.read(|view| figures::control_chart(view, &request, control))
+        })
     }
 
     /// Computes how much of the deviation of one measurement the gage makes, from a crossed and
@@ -927,7 +937,9 @@ pub trait ResultService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn gage(&self, request: GageRequest, control: &Control) -> Result<GageStudy> {
-        guarded("computing a gage study", || self.read(|view| figures::gage(view, &request, control)))
+        guarded("computing a gage study", || {
+            self.read(|view| figures::gage(view, &request, control))
+        })
     }
 
     /// Returns the ids of the tables of a result: those that its dataTableIds name, in their order,

@@ -19,7 +19,7 @@ use crate::arrow::array::{Array as _, AsArray as _, Float64Array, Int64Array, St
 use crate::arrow::datatypes::{Float64Type, Int64Type};
 use crate::columnar::{MergedScan, Predicates};
 use crate::error::{Error, Result};
-use crate::filter::{Comparison, Constant, Shape};
+use crate::filter::{Comparison, Constant, Shape, check_substitutions};
 use crate::model::TestResult;
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::{
@@ -118,6 +118,7 @@ fn values(
     let series = Series::of_request(selection)?;
     let filter = selection.step_filter.filter(|filter| !filter.trim().is_empty());
     let substitutions = selection.step_substitutions.unwrap_or_default();
+    check_substitutions(substitutions).map_err(|error| error.at_member("stepSubstitutions"))?;
     let filter = StepFilter::new(view, filter, substitutions)
         .map_err(|error| error.at_member("stepFilter"))?;
     let mut reader = Reader {

@@ -288,6 +288,7 @@ pub(in crate::services::results) fn page(
         .at_member("take"));
     }
     let substitutions = request.substitutions.as_deref().unwrap_or_default();
+    filter::check_substitutions(substitutions)?;
     let schema = Schema { fields: &*FIELDS, accept_substitutions: true, ..Schema::default() };
     let times = Times::new(view.now(), None);
     let filter = filter::compile(request.filter.as_deref(), substitutions, &schema, &times)?;

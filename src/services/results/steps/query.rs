@@ -10,7 +10,7 @@ use super::scan::{Position, Selection, each_step};
 use super::workspace_of;
 use crate::columnar::{Predicates, count_rows};
 use crate::error::{Error, Result};
-use crate::filter::{Comparison, Constant, Shape};
+use crate::filter::{Comparison, Constant, Shape, check_substitutions};
 use crate::model::TestResult;
 use crate::model::answer::Page;
 use crate::model::resource::Resource;
@@ -114,6 +114,7 @@ fn matching_results(
     filter: &str,
     substitutions: &[serde_json::Value],
 ) -> Result<BTreeSet<RecordKey>> {
+    check_substitutions(substitutions).map_err(|error| error.at_member("resultSubstitutions"))?;
     let query = Query { filter: Some(filter), substitutions, ..Query::default() };
     let mut results = BTreeSet::new();
     view.for_each_match::<TestResult>(&query, |result| results.extend(result.key()))
@@ -128,6 +129,7 @@ impl Question {
         filter: Option<&str>,
         substitutions: Option<&[serde_json::Value]>,
     ) -> Result<Self> {
+        check_substitutions(substitutions.unwrap_or_default())?;
         let filter = StepFilter::new(view, filter, substitutions.unwrap_or_default())?;
         let mut selection = visible(view)?;
         if let Some(results) = filter.results() {
