@@ -190,7 +190,7 @@ impl Test {
                 all
             }
             Self::HasKey { map, key } => match (at.map(*map), key.get(at)) {
-                (Some(map), Val::Str(key)) => at.work.scan(key.len()) && map.contains_key(&*key),
+                (Some(map), Val::Str(key)) => at.work.scan(key.len()) && map.contains_key(&key),
                 _ => false,
             },
             Self::Search(number) => (at.search)(*number),

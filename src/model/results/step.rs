@@ -258,7 +258,7 @@ impl Step {
             match member {
                 StepProjection::Name => kept.name = self.name.take().or(kept.name),
                 StepProjection::StepType => {
-                    kept.step_type = self.step_type.take().or(kept.step_type)
+                    kept.step_type = self.step_type.take().or(kept.step_type);
                 }
                 StepProjection::StepId => kept.step_id = self.step_id.take().or(kept.step_id),
                 StepProjection::ParentId => {

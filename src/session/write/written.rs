@@ -25,7 +25,7 @@ pub(in crate::session) enum Written<'t> {
 /// A transaction that is ready for its commit.
 pub(in crate::session) enum Ready {
     /// In memory.
-    Memory(TurnResult),
+    Memory(Box<TurnResult>),
     /// In the record file, whose write is in the slot.
     File(Finished),
 }
@@ -87,7 +87,7 @@ impl<'t> Written<'t> {
         match self {
             Self::Memory(mut turn) => {
                 turn.apply(last);
-                Ok(Ready::Memory(turn.finish()))
+                Ok(Ready::Memory(Box::new(turn.finish())))
             }
             Self::File(mut turn) => guarded("finishing a transaction", || {
                 turn.apply(last)?;
@@ -110,7 +110,7 @@ impl Ready {
         sequence: u64,
     ) -> Result<()> {
         engine.latching("committing", || match (self, slot.into_inner()) {
-            (Self::Memory(made), _) => engine.commit(made, sequence, None),
+            (Self::Memory(made), _) => engine.commit(*made, sequence, None),
             (Self::File(finished), Some(written)) => {
                 engine.commit_file(written, finished, sequence)
             }

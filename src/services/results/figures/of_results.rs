@@ -108,10 +108,8 @@ pub(in crate::services::results) fn yields(
         if entry.is_selected {
             record = group_keys.record(view, entry.key)?;
         }
-        let keys = match entry.is_selected {
-            true => group_keys.of(entry, record.as_ref()),
-            false => Vec::new(),
-        };
+        let keys =
+            if entry.is_selected { group_keys.of(entry, record.as_ref()) } else { Vec::new() };
         counts.add(&ResultFact {
             unit: entry.unit,
             started_at_ms: entry.started_at_ms,

@@ -178,7 +178,7 @@ impl<'b> Arrays<'b> {
     }
 }
 
-fn text<'b>(texts: Option<&'b StringArray>, row: usize) -> Option<&'b str> {
+fn text(texts: Option<&StringArray>, row: usize) -> Option<&str> {
     texts.filter(|texts| !texts.is_null(row)).map(|texts| texts.value(row))
 }
 

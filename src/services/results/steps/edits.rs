@@ -5,6 +5,7 @@
 //! for each result.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::json;
 
@@ -136,7 +137,7 @@ impl StepEdits {
         reads_steps: bool,
     ) -> Result<Option<&mut Edit>> {
         let Some(key) = key_of(result_id) else { return Ok(None) };
-        if !self.edits.contains_key(&key) {
+        if let Entry::Vacant(vacant) = self.edits.entry(key) {
             let owner = match draft.get::<TestResult>(result_id)? {
                 Some(result) => Owner::Result(Box::new(result)),
                 None => match draft.get::<RemainingSteps>(result_id)? {
@@ -153,7 +154,7 @@ impl StepEdits {
             } else {
                 StepSet::unread(key, next_seq, owner.counts())
             };
-            self.edits.insert(key, Edit { owner, set, created: 0, updated: 0, deleted: 0 });
+            vacant.insert(Edit { owner, set, created: 0, updated: 0, deleted: 0 });
         }
         let edit = self.edits.get_mut(&key);
         match edit {

@@ -179,9 +179,10 @@ impl Question {
             } else {
                 ""
             };
-            match self.filter.matches(view, result, workspace, &step)? {
-                true => f(result, step),
-                false => Ok(true),
+            if self.filter.matches(view, result, workspace, &step)? {
+                f(result, step)
+            } else {
+                Ok(true)
             }
         })
     }
