@@ -365,7 +365,7 @@ fn run(seed: u64, rounds: usize) {
                     .status(status)
                     .data(measured("VOUT", "7.0"));
                 change.parent_id =
-                    parent.map(|parent| parent.to_string()).filter(|_| number % 2 == 0);
+                    parent.map(|parent| parent.to_string()).filter(|_| number.is_multiple_of(2));
                 change.keywords = Some(vec!["k2".to_owned()]);
                 let changed = session.update_steps(vec![change], false, true, false).unwrap();
                 for step in changed.steps {

@@ -1,5 +1,7 @@
 //! Figures: the examples of their definition, and random results compared with plain computations.
 
+use std::f64::consts::FRAC_2_SQRT_PI;
+
 use crate::prelude::*;
 use crate::test_store::TestStore;
 use stationdb::results::*;
@@ -160,8 +162,8 @@ fn the_examples_of_series() {
         assert_eq!((figures.n, figures.mean), (8, Some(10.0)));
         near(figures.overall_deviation, 0.130_930_734_141_595);
         near(figures.within_deviation, 0.177_245_385_090_552);
-        near(figures.cp, 1.128_379_167_095_513);
-        near(figures.cpk, 1.128_379_167_095_513);
+        near(figures.cp, FRAC_2_SQRT_PI);
+        near(figures.cpk, FRAC_2_SQRT_PI);
         near(figures.pp, 1.527_525_231_651_947);
         near(figures.ppk, 1.527_525_231_651_947);
         let sized = request.clone().subgroup_size(4_i64);
@@ -171,7 +173,7 @@ fn the_examples_of_series() {
         near(pooled.within_deviation, 0.129_099_444_873_581);
         let one = of(CapabilityRequest::new("VOUT").high_limit(10.6));
         assert_eq!((one.cp, one.cpk == one.cpu), (None, true));
-        near(one.cpu, 1.128_379_167_095_513);
+        near(one.cpu, FRAC_2_SQRT_PI);
 
         let request = HistogramRequest::new("VOUT").bins(4_i64);
         let histogram = session.histogram(request, &control()).unwrap();
@@ -413,7 +415,7 @@ fn check_series(session: &Session, all: &[&Plain]) {
                 let squares: f64 = numbers.iter().map(|value| (value - mean).powi(2)).sum();
                 near(found.overall_deviation, (squares / (n - 1.0)).sqrt());
                 let ranges: f64 = numbers.windows(2).map(|two| (two[1] - two[0]).abs()).sum();
-                near(found.within_deviation, ranges / (n - 1.0) / 1.128_379_167_095_513);
+                near(found.within_deviation, ranges / (n - 1.0) / FRAC_2_SQRT_PI);
             }
             let request = HistogramRequest::new("X").path(path).units("V").pass(pass);
             let histogram = session.histogram(request, &control()).unwrap();
