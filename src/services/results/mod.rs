@@ -41,6 +41,8 @@ use crate::value::{Control, Env, guarded, limits};
 use creation::{create, create_product};
 
 pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
+#[cfg(test)]
+pub(in crate::services) use steps::{PATH_FIELDS, STEP_FIELDS};
 
 const DEFAULT_TAKE: usize = 1000;
 

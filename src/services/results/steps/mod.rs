@@ -38,7 +38,11 @@ pub(super) use convert::{Replace, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
 pub(super) use ends::{end_sequence, terminate_running};
+#[cfg(test)]
+pub(in crate::services) use filter::FIELDS as STEP_FIELDS;
 pub(super) use new::{NewSteps, append_one};
+#[cfg(test)]
+pub(in crate::services) use paths::FIELDS as PATH_FIELDS;
 pub(super) use query::{explain, page, values};
 use set::StepSet;
 pub(super) use set::severity;
