@@ -637,4 +637,7 @@ fn the_plan_tells_how_steps_are_selected() {
     assert_eq!(one.count.as_deref(), Some("every match"));
     let error = session.explain_query_steps(QueryStepsRequest::new().filter("nme == 1"));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    // A query that is refused has no plan.
+    let error = session.explain_query_steps(QueryStepsRequest::new().take(100_001_i64));
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::LimitExceeded);
 }

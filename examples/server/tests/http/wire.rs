@@ -43,6 +43,7 @@ const UNREFUSED: &[&str] = &[
     "table_api_info",
     "file_api_info",
     "query_upload_sessions",
+    "unfinished_runs",
 ];
 
 const NOON: &str = "2024-05-01T12:00:00.000Z";
