@@ -34,7 +34,8 @@ impl RefusedItems {
     }
 
     /// What the batch of `count` items is answered with; `None` if no item was refused.
-    /// `fails_whole`: whether one refused item refuses the batch.
+    /// `fails_whole`: whether one refused item refuses the batch. `place`: where an item stands in
+    /// the call.
     ///
     /// # Errors
     /// That of the first refused item, if the batch fails as a whole.
@@ -43,15 +44,16 @@ impl RefusedItems {
         umbrella: Umbrella,
         fails_whole: bool,
         count: usize,
+        place: &dyn Fn(usize) -> String,
     ) -> Result<Option<ApiError>> {
         let Some((position, error)) = self.first else { return Ok(None) };
-        let path = match error.place() {
-            Some(Place::Member(member)) if member.starts_with('[') => {
-                format!("[{position}]{member}")
+        let mut path = place(position);
+        if let Some(Place::Member(member)) = error.place() {
+            if !member.starts_with('[') {
+                path.push('.');
             }
-            Some(Place::Member(member)) => format!("[{position}].{member}"),
-            _ => format!("[{position}]"),
-        };
+            path.push_str(member);
+        }
         if !fails_whole {
             return Ok(Some(partial(umbrella, path, &self.positions, count, self.inner)));
         }
@@ -117,6 +119,20 @@ pub(crate) fn run<I: Clone, S>(
     draft: &mut Draft<'_>,
     umbrella: Umbrella,
     items: Vec<I>,
+    f: impl FnMut(&mut Draft<'_>, usize, I) -> Result<S>,
+) -> Result<Outcome<S, I>> {
+    run_at(draft, umbrella, items, &|position| format!("[{position}]"), f)
+}
+
+/// As [`run`], where `place` tells where the item at a position stands in the call.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_at<I: Clone, S>(
+    draft: &mut Draft<'_>,
+    umbrella: Umbrella,
+    items: Vec<I>,
+    place: &dyn Fn(usize) -> String,
     mut f: impl FnMut(&mut Draft<'_>, usize, I) -> Result<S>,
 ) -> Result<Outcome<S, I>> {
     let mut outcome = Outcome::default();
@@ -130,7 +146,7 @@ pub(crate) fn run<I: Clone, S>(
             }
         }
     }
-    outcome.error = refused.settle(umbrella, draft.context().fails_whole, count)?;
+    outcome.error = refused.settle(umbrella, draft.context().fails_whole, count, place)?;
     Ok(outcome)
 }
 

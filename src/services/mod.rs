@@ -6,6 +6,8 @@ pub(crate) mod batch;
 pub(crate) mod content;
 pub(crate) mod declare;
 mod feeds;
+#[cfg(test)]
+mod field_page_tests;
 mod files;
 mod lab;
 pub(crate) mod lists;

@@ -192,6 +192,82 @@ fn times_and_statuses_follow_only_where_they_are_asked_to() {
 }
 
 #[test]
+fn changes_that_failed_come_back_as_they_were_sent() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    let made = ["a", "b"].map(|name| step(&id, name)).to_vec();
+    session.create_steps(made, false).unwrap().require_all().unwrap();
+    // Each is an update of its own step, also below one that fails.
+    let sent = json!([
+        {"stepId": "a", "resultId": id, "name": "A1", "children": [
+            {"stepId": "b", "name": "B1", "children": []},
+            {"stepId": "no 1", "keywords": ["k"], "children": [{"stepId": "a", "name": "A2"}]}]},
+        {"stepId": "no 2", "resultId": id, "children": [
+            {"stepId": "b", "name": "B2"},
+            {"stepId": "no 3", "children": [{"stepId": "a", "totalTimeInSeconds": -1.0}]},
+            {"stepId": "a", "dataModel": "M"}]},
+        {"stepId": "b", "resultId": id, "stepType": "T"},
+        {"stepId": "a", "children": []},
+    ]);
+    let answer = session.update_steps(read(&sent), false, false, false).unwrap();
+    assert_eq!(ids(&answer.steps), ["a", "b", "a", "b", "a", "b"]);
+    assert_eq!(write(&answer.failed), json!([sent[0]["children"][1], sent[1], sent[3]]));
+    let error = answer.error.unwrap();
+    assert_eq!(error.args, ["[0].children[1]"]);
+    let told = |errors: &[stationdb::ApiError]| -> Vec<String> {
+        errors.iter().filter_map(|error| error.resource_id.clone()).collect()
+    };
+    assert_eq!(told(&error.inner_errors), ["no 1", "no 2", "a"]);
+    // What fails below one that failed is told with it.
+    assert_eq!(told(&error.inner_errors[1].inner_errors), ["no 3", "a"]);
+    assert!(error.inner_errors[0].inner_errors.is_empty());
+    let result_id = id.as_str().into();
+    let [a, b] = ["a", "b"].map(|name| session.get_step(&result_id, name).unwrap());
+    assert_eq!((a.name.as_deref(), a.data_model.as_deref()), (Some("A2"), Some("M")));
+    assert_eq!((b.name.as_deref(), b.step_type.as_deref()), (Some("B2"), Some("T")));
+    // A session whose batches fail as a whole tells the same place, and changes nothing.
+    let change = json!([{"stepId": "a", "resultId": id, "name": "A3", "children": [
+        {"stepId": "b", "totalTimeInSeconds": -1.0}]}]);
+    let error =
+        session.all_or_nothing().update_steps(read(&change), false, false, false).unwrap_err();
+    let place = "[0].children[0].totalTimeInSeconds".to_owned();
+    assert_eq!(error.place(), Some(&Place::Member(place)));
+    assert_eq!(session.get_step(&result_id, "a").unwrap().name.as_deref(), Some("A2"));
+}
+
+#[test]
+fn changes_are_nested_in_at_most_100_levels() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    session.create_steps(vec![step(&id, "a")], false).unwrap().require_all().unwrap();
+    let nested = |step_id: &str, levels: usize| {
+        let change = || UpdateStepRequest::new().step_id(step_id);
+        let nest = |inner, _| change().children([inner]);
+        (1..levels).fold(change().name("deep"), nest).result_id(id.as_str())
+    };
+    let update = |sent| session.update_steps(vec![sent], false, false, false).unwrap();
+    let deep = update(nested("a", 100));
+    assert_eq!((deep.steps.len(), deep.failed), (100, None));
+    // The last level of these has a child that is one too deep, and fails with it.
+    let deeper = update(nested("a", 101));
+    assert_eq!(deeper.steps.len(), 99);
+    let failed = deeper.failed.unwrap();
+    assert_eq!(
+        write(&failed),
+        json!([{"stepId": "a", "children": [
+        {"stepId": "a", "name": "deep"}]}])
+    );
+    let error = &deeper.error.unwrap().inner_errors[0];
+    assert_eq!(error.name.as_deref(), Some("StationDb.LimitExceeded"));
+    // All of them fail: each comes back once.
+    let unknown = update(nested("no", 100));
+    assert_eq!(unknown.failed, Some(vec![nested("no", 100)]));
+    assert_eq!(unknown.error.unwrap().inner_errors[0].inner_errors.len(), 99);
+}
+
+#[test]
 fn steps_stay_when_their_result_is_deleted_without_them() {
     let store = TestStore::new();
     let session = store.session();
@@ -458,17 +534,17 @@ fn csv_has_the_members_and_then_the_keys_of_the_page() {
     let query = || QueryStepsRequest::new().projection(members);
     assert_eq!(
         session.query_steps_csv(query().response_format(ResponseFormat::Csv)).unwrap(),
-        "name,pathIds,status,totalTimeInSeconds,hasChildren,keywords,inputs.i,inputs.n,outputs.o,\
+        "name,totalTimeInSeconds,pathIds,status,hasChildren,keywords,inputs.i,inputs.n,outputs.o,\
          properties.a,properties.z\n\
-         \"one, \"\"two\"\"\",\"[\"\"b\"\"]\",Odd,2,true,\"[\"\"k\"\",\"\"l\"\"]\",35,,,\"\",1\n\
-         name a,\"[\"\"b\"\",\"\"a\"\"]\",TIMED_OUT,0,false,[],,,\
+         \"one, \"\"two\"\"\",2,\"[\"\"b\"\"]\",Odd,true,\"[\"\"k\"\",\"\"l\"\"]\",35,,,\"\",1\n\
+         name a,0,\"[\"\"b\"\",\"\"a\"\"]\",TIMED_OUT,false,[],,,\
          \"{\"\"x\"\":[1.0,true]}\",,\n"
     );
     // The keys are those of the page, and none when the projection leaves them out.
     let page = session.query_steps_csv(query().filter("stepId == \"a\"")).unwrap();
     assert_eq!(
         page.lines().next().unwrap(),
-        "name,pathIds,status,totalTimeInSeconds,hasChildren,keywords,outputs.o"
+        "name,totalTimeInSeconds,pathIds,status,hasChildren,keywords,outputs.o"
     );
     let names = QueryStepsRequest::new().projection([StepProjection::StepType]);
     assert_eq!(session.query_steps_csv(names.filter("false")).unwrap(), "stepType\n");
@@ -476,14 +552,12 @@ fn csv_has_the_members_and_then_the_keys_of_the_page() {
     let (header, line) = whole.split_once('\n').unwrap();
     assert_eq!(
         header,
-        "name,stepType,stepId,parentId,resultId,path,pathIds,status,totalTimeInSeconds,startedAt,\
-         updatedAt,dataModel,data,hasChildren,workspace,keywords,inputs.i,inputs.n,properties.a,\
-         properties.z"
+        "name,stepType,stepId,parentId,resultId,path,totalTimeInSeconds,startedAt,updatedAt,\
+         dataModel,pathIds,status,data,hasChildren,workspace,keywords,inputs.i,inputs.n,\
+         properties.a,properties.z"
     );
     assert!(
-        line.contains(&format!(
-            ",,b,,{id},\"one, \"\"two\"\"\",\"[\"\"b\"\"]\",Odd,2,2024-02-01T10:00:00.123Z,"
-        )),
+        line.contains(&format!(",,b,,{id},\"one, \"\"two\"\"\",2,2024-02-01T10:00:00.123Z,")),
         "{line}"
     );
     assert!(line.contains(&format!(",true,{workspace},")), "{line}");
@@ -563,4 +637,7 @@ fn the_plan_tells_how_steps_are_selected() {
     assert_eq!(one.count.as_deref(), Some("every match"));
     let error = session.explain_query_steps(QueryStepsRequest::new().filter("nme == 1"));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    // A query that is refused has no plan.
+    let error = session.explain_query_steps(QueryStepsRequest::new().take(100_001_i64));
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::LimitExceeded);
 }

@@ -6,8 +6,6 @@
 
 pub(crate) mod declare;
 pub(in crate::model) mod entries;
-#[cfg(test)]
-mod field_page_tests;
 pub(in crate::model) mod members;
 pub(crate) mod registry;
 pub(in crate::model) mod union;

@@ -210,22 +210,22 @@ wire_enum! {
         ResultId = "RESULT_ID",
         /// `path`.
         Path = "PATH",
-        /// `pathIds`.
-        PathIds = "PATH_IDS",
-        /// `status`.
-        Status = "STATUS",
         /// `totalTimeInSeconds`.
         TotalTimeInSeconds = "TOTAL_TIME_IN_SECONDS",
         /// `startedAt`.
         StartedAt = "STARTED_AT",
         /// `updatedAt`.
         UpdatedAt = "UPDATED_AT",
+        /// `dataModel`.
+        DataModel = "DATA_MODEL",
+        /// `pathIds`.
+        PathIds = "PATH_IDS",
+        /// `status`.
+        Status = "STATUS",
         /// `inputs`.
         Inputs = "INPUTS",
         /// `outputs`.
         Outputs = "OUTPUTS",
-        /// `dataModel`.
-        DataModel = "DATA_MODEL",
         /// `data`.
         Data = "DATA",
         /// `hasChildren`.

@@ -31,9 +31,10 @@ record! {
     batch pub struct UpdateStepsPartialSuccess {
         /// The updated steps, each parent before its children.
         pub steps: Vec<Step>,
-        /// The requests that failed, as they were sent.
+        /// The requests that failed, as they were sent, with their children. A child that failed is
+        /// here by itself, unless it is part of one that failed.
         pub failed: Option<Vec<UpdateStepRequest>>,
-        /// One inner error for each failed request.
+        /// One inner error for each failed request. Its inner errors are those of its children.
         pub error: Option<ApiError>,
     }
 

@@ -47,6 +47,8 @@ use crate::value::{Control, Env, guarded, key, limits};
 use creation::{create, create_product};
 
 pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
+#[cfg(test)]
+pub(in crate::services) use steps::{PATH_FIELDS, STEP_FIELDS};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -647,9 +649,14 @@ pub trait ResultService {
         self.read(|view| steps::values(view, &query))
     }
 
-    /// Updates steps, and those of their children that are listed, each by itself. Absent members
-    /// keep their values. Data, inputs and outputs are replaced as a whole; keywords and properties
-    /// are merged, or replaced with `replace_keywords` and `replace_properties`.
+    /// Updates steps, and those of their children that are listed, each by itself: a child is
+    /// changed also where the one around it fails. Absent members keep their values. Data, inputs
+    /// and outputs are replaced as a whole; keywords and properties are merged, or replaced with
+    /// `replace_keywords` and `replace_properties`.
+    ///
+    /// A change that failed is answered as it was sent, with its children. One that is part of
+    /// another one that failed is answered as part of that, and its error is an inner error of the
+    /// other's.
     ///
     /// # Errors
     /// In the response, for each item: `NotFound` for ids that no step has; `InvalidArgument` as in

@@ -2,6 +2,7 @@
 
 mod broken;
 mod client;
+mod client_results;
 mod members;
 #[path = "../../../../tests/common/package.rs"]
 mod package;

@@ -169,7 +169,8 @@ fn holds_record(value: &Value) -> bool {
     }
 }
 
-/// Maps of anybody's keys, and values of any kind.
+/// Maps of anybody's keys, lists of them, and values of any kind.
 fn is_free(name: &str, kind: &str) -> bool {
-    kind.starts_with("map") || matches!(name, "metadata" | "arguments")
+    ["map", "list of maps", "any JSON"].iter().any(|free| kind.starts_with(free))
+        || matches!(name, "metadata" | "arguments")
 }

@@ -112,7 +112,7 @@ fn what_no_route_takes_is_refused_with_the_record_of_errors() {
 }
 
 /// Of the operations that refuse nothing to a caller who may do everything, four say what never
-/// changes, and four are ended by a deadline or by missing rights.
+/// changes, and five are ended by a deadline or by missing rights.
 #[test]
 fn what_is_never_refused_needs_rights_and_time_where_it_has_work() {
     let policy = Store::options().access_policy(NobodyWrites);
@@ -131,6 +131,7 @@ fn what_is_never_refused_needs_rights_and_time_where_it_has_work() {
         ("GET", "/niapm/v1/asset-summary", 504),
         ("GET", "/niapm/v1/assets-in-use", 504),
         ("GET", "/nifile/v1/service-groups/Default/upload-sessions", 504),
+        ("GET", "/stationdb/v1/unfinished-runs", 504),
         ("GET", "/nitestmonitor/v2", 200),
         ("GET", "/nispec/v1", 200),
         ("GET", "/nidataframe/v1", 200),

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::ResultSelection;
 use crate::model::results::figures::FigureClass;
+use crate::services::lists;
 
 const GOOD: &[StatusType] = &[StatusType::Passed];
 const BAD: &[StatusType] =
@@ -48,9 +49,14 @@ impl Classes {
     /// The classes of a request.
     ///
     /// # Errors
-    /// As [`Classes::new`].
+    /// As [`Classes::new`]; `LimitExceeded` for too many entries.
     pub(crate) fn of_request(selection: &ResultSelection<'_>) -> Result<Self> {
-        Self::new(selection.good, selection.bad, selection.custom)
+        lists::check("custom", selection.custom.map_or(0, BTreeMap::len))?;
+        let distinct = |member: &str, types: Option<&[StatusType]>| {
+            types.map(|types| lists::distinct(member, types)).transpose()
+        };
+        let (good, bad) = (distinct("good", selection.good)?, distinct("bad", selection.bad)?);
+        Self::new(good.as_deref(), bad.as_deref(), selection.custom)
     }
 
     /// The class of a status. The name of a status matters only where its type is `CUSTOM`.

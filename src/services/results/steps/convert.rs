@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::set::NewStep;
+use super::set::{LEVELS, NewStep};
 use crate::columnar::{parse_f64, write_f64};
 use crate::error::{Error, Place, Result};
 use crate::model::resource::declare::{check_property_keys, union, without_repeats};
@@ -105,11 +105,18 @@ pub(super) struct StepChange {
 }
 
 impl StepChange {
-    /// Checks a request.
+    /// Checks a request. Children that it still has are nested too deep.
     ///
     /// # Errors
     /// `InvalidArgument` and `LimitExceeded` at the member that breaks a rule.
     pub(super) fn new(mut request: UpdateStepRequest) -> Result<Self> {
+        if request.children.as_ref().is_some_and(|children| !children.is_empty()) {
+            return Err(Error::limit(format!(
+                "changes of steps are nested in more than {LEVELS} levels; send the deeper ones by \
+                 themselves, with the id of their result"
+            ))
+            .at_member("children"));
+        }
         let total_time = total_time(request.total_time_in_seconds)?;
         let given = |values: Option<Vec<NamedValue>>| match values {
             Some(values) => json(Some(&values)).map(Some),

@@ -94,7 +94,8 @@ const ALL: [(Of, &str, FieldType); FIELD_COUNT] = [
     (Of::Parameters, "data.parameters", FieldType::Maps),
 ];
 
-static FIELDS: LazyLock<Vec<FieldDecl>> = LazyLock::new(|| {
+/// The fields of steps that filters may name.
+pub(in crate::services) static FIELDS: LazyLock<Vec<FieldDecl>> = LazyLock::new(|| {
     let declared = |(field, path, ty): &(Of, &'static str, FieldType)| {
         let decl = FieldDecl::new(path, *ty);
         if *field == Of::WorkspaceName { decl.ops(Ops::Equality) } else { decl }

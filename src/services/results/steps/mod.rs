@@ -3,6 +3,7 @@
 //! `set` has the steps of one result in memory, `edits` those of the results that one call changes,
 //! `convert` knows both forms of a step.
 
+mod changes;
 pub(super) mod check;
 mod convert;
 mod csv;
@@ -32,12 +33,17 @@ use crate::session::tables::{chunks, drop_rows, sealed_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
+use changes::StepChanges;
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
 pub(super) use ends::{end_sequence, terminate_running};
+#[cfg(test)]
+pub(in crate::services) use filter::FIELDS as STEP_FIELDS;
 pub(super) use filter::StepFilter;
 pub(super) use new::{NewSteps, append_one};
+#[cfg(test)]
+pub(in crate::services) use paths::FIELDS as PATH_FIELDS;
 pub(super) use query::{explain, page, values};
 pub(super) use scan::{Selection, each_step};
 use set::StepSet;
@@ -61,6 +67,9 @@ pub(super) fn create(
 }
 
 /// Changes steps, each by itself.
+///
+/// # Errors
+/// As [`batch::run`].
 pub(super) fn update(
     draft: &mut Draft<'_>,
     steps: Vec<UpdateStepRequest>,
@@ -68,33 +77,20 @@ pub(super) fn update(
     replace: Replace,
 ) -> Result<Outcome<Step, UpdateStepRequest>> {
     let mut edits = StepEdits::default();
-    let mut flat = Vec::new();
-    for step in steps {
-        flatten(step, None, 1, &mut flat);
-    }
-    let outcome = batch::run(draft, TestResult::UMBRELLA, flat, |draft, position, request| {
-        let name = request.step_id.clone();
-        let place = edits.update(draft, request, replace);
-        place.map(|place| vec![place]).map_err(batch::about_unnamed(STEP, name, position))
-    })?;
-    settle(draft, edits, outcome, update_total_time)
-}
-
-/// The changes of a step and of its children, a parent before its children.
-fn flatten(
-    mut step: UpdateStepRequest,
-    result_id: Option<&String>,
-    level: usize,
-    flat: &mut Vec<UpdateStepRequest>,
-) {
-    step.result_id = step.result_id.or_else(|| result_id.cloned());
-    let result_id = step.result_id.clone();
-    // Deeper ones are left to the request, which fails there.
-    let children = if level < set::LEVELS { step.children.take() } else { None };
-    flat.push(step);
-    for child in children.into_iter().flatten() {
-        flatten(child, result_id.as_ref(), level + 1, flat);
-    }
+    let changes = StepChanges::new(steps);
+    let all = (0..changes.len()).collect();
+    let place = |at| changes.place(at);
+    let outcome =
+        batch::run_at(draft, TestResult::UMBRELLA, all, &place, |draft, position, at| {
+            let request = changes.request(at);
+            let name = request.step_id.clone();
+            let place = edits.update(draft, request, replace);
+            place.map(|place| vec![place]).map_err(batch::about_unnamed(STEP, name, position))
+        })?;
+    let Outcome { succeeded, failed, mut error } =
+        settle(draft, edits, outcome, update_total_time)?;
+    let failed = changes.into_sent(&failed, error.as_mut());
+    Ok(Outcome { succeeded, failed, error })
 }
 
 /// Answers a batch and drafts what it changed.

@@ -38,7 +38,8 @@ const PART_NUMBER: usize = 2;
 const PATH: usize = 3;
 const PATH_NAMES: usize = 4;
 
-static FIELDS: LazyLock<[FieldDecl; 5]> = LazyLock::new(|| {
+/// The fields of paths that filters may name.
+pub(in crate::services) static FIELDS: LazyLock<[FieldDecl; 5]> = LazyLock::new(|| {
     [
         FieldDecl::new("id", FieldType::String),
         FieldDecl::new("programName", FieldType::String),

@@ -468,6 +468,21 @@ impl Parts {
     }
 }
 
+/// How many steps a page has at most.
+///
+/// # Errors
+/// `LimitExceeded` for more than one page may have.
+fn page_len(request: &QueryStepsRequest) -> Result<usize> {
+    let take = take_or(DEFAULT_TAKE, request.take);
+    if take > RESULTS_TAKE {
+        return Err(Error::limit(format!(
+            "a page has at most {RESULTS_TAKE} steps; take fewer, and go on with the token"
+        ))
+        .at_member("take"));
+    }
+    Ok(take)
+}
+
 /// How a page is read.
 ///
 /// # Errors
@@ -477,6 +492,7 @@ pub(in crate::services::results) fn explain(
     request: &QueryStepsRequest,
 ) -> Result<Plan> {
     lists::distinct("projection", request.projection.as_deref().unwrap_or_default())?;
+    page_len(request)?;
     let fingerprint = fingerprint(request);
     let token_key = view.context().engine.token_key;
     token::open(&token_key, &fingerprint, request.continuation_token.as_deref())?;
@@ -494,13 +510,7 @@ pub(in crate::services::results) fn page(
 ) -> Result<Page<Step>> {
     let projection =
         lists::distinct("projection", request.projection.as_deref().unwrap_or_default())?;
-    let take = take_or(DEFAULT_TAKE, request.take);
-    if take > RESULTS_TAKE {
-        return Err(Error::limit(format!(
-            "a page has at most {RESULTS_TAKE} steps; take fewer, and go on with the token"
-        ))
-        .at_member("take"));
-    }
+    let take = page_len(request)?;
     let fingerprint = fingerprint(request);
     let token_key = view.context().engine.token_key;
     let after = token::open(&token_key, &fingerprint, request.continuation_token.as_deref())?;

@@ -12,6 +12,7 @@ use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrder
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::*;
+use crate::services::results::{PATH_FIELDS, STEP_FIELDS};
 use crate::value::{FieldDecl, FieldType, Ops};
 
 fn type_name(ty: FieldType) -> String {
@@ -67,13 +68,19 @@ fn resource<R: Resource>(
     orders: &[(&str, Vec<&str>)],
     projections: &[(&str, Vec<&str>)],
 ) {
-    writeln!(
-        page,
-        "\n## {}\n\n| Field | Also | Type | Operators |\n|---|---|---|---|",
-        R::KIND.name
-    )
-    .unwrap();
-    for field in R::fields() {
+    section(page, R::KIND.name, R::fields(), orders, projections);
+}
+
+fn section(
+    page: &mut String,
+    name: &str,
+    fields: &[FieldDecl],
+    orders: &[(&str, Vec<&str>)],
+    projections: &[(&str, Vec<&str>)],
+) {
+    writeln!(page, "\n## {name}\n\n| Field | Also | Type | Operators |\n|---|---|---|---|")
+        .unwrap();
+    for field in fields {
         let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let (ty, operators) = (type_name(field.ty), operators(field));
         writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.path, aliases.join(", "))
@@ -107,6 +114,20 @@ fn page() -> String {
         page,
         texts!["`query_results`" = ResultOrderBy],
         texts!["`query_results`" = ResultProjection, "`query_result_values`" = ResultField],
+    );
+    section(
+        page,
+        "TestStep",
+        &STEP_FIELDS,
+        texts!["`query_steps`" = StepOrderBy],
+        texts!["`query_steps`" = StepProjection, "`query_step_values`" = StepField],
+    );
+    section(
+        page,
+        "Path",
+        &*PATH_FIELDS,
+        texts!["`query_paths`" = PathOrderBy],
+        texts!["`query_paths`" = PathProjection],
     );
     resource::<Specification>(
         page,
