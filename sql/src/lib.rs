@@ -34,10 +34,12 @@
 //! `search('words')` returns what full-text search finds; `check_spec(record, value)` says whether
 //! a value is `INSIDE` or `OUTSIDE` the limits of a specification's column `record`.
 //! `yields('filter', 'group')`, `failure_pareto('filter')`, `capability('filter', 'path', 'name')`,
-//! `histogram` and `control_chart` return the figures of test results as tables.
+//! `histogram` and `control_chart` return the figures of test results as tables, and `pp`, `ppk`,
+//! `cp` and `cpk` of (value, low, high) are aggregates.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod capability;
 mod catalog;
 mod check_spec;
 mod decimate;
@@ -102,6 +104,9 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
     context.register_udtf("search", Arc::new(search::Search::new(session)));
     context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));
     for function in extremes::functions() {
+        context.register_udaf(function);
+    }
+    for function in capability::functions() {
         context.register_udaf(function);
     }
     context.register_udf(check_spec::function());
