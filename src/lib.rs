@@ -136,9 +136,10 @@ pub mod results {
         PathMeasurement, PathOrderBy, PathProjection, PathValue, PathValueType, QueryPathsRequest,
         QueryResultValuesRequest, QueryResultsRequest, QueryStepValuesRequest, QueryStepsRequest,
         ResponseFormat, ResultField, ResultOrderBy, ResultProjection, ResultRetention,
-        ResultRetentionReport, ResultTable, ResultWithSteps, Status, StatusType, StatusTypeSummary,
-        Step, StepData, StepField, StepIdResultIdPair, StepOrderBy, StepPath, StepProjection,
-        TestMonitorApiInfo, TestMonitorOperations, TestResult, TestResultId, UpdateResultRequest,
+        ResultRetentionReport, ResultTable, ResultWithSteps, ScanMeasurementsRequest,
+        ScanStepsRequest, Status, StatusType, StatusTypeSummary, Step, StepData, StepField,
+        StepIdResultIdPair, StepOrderBy, StepPath, StepProjection, TestMonitorApiInfo,
+        TestMonitorOperations, TestResult, TestResultId, UpdateResultRequest,
         UpdateResultsPartialSuccess, UpdateStepRequest, UpdateStepsPartialSuccess,
     };
     pub use crate::services::{Measured, ResultService, Run, RunSequence, RunStart, RunStep};

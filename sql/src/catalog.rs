@@ -15,7 +15,7 @@ use stationdb::{Control, Session};
 use crate::errors::external;
 use crate::options::PUBLIC;
 use crate::quotas;
-use crate::records::RecordTable;
+use crate::records::{MEASUREMENTS, RecordTable, STEPS, Source};
 use crate::rows::{RowTable, StatisticsCache};
 
 /// Name of the schema of measured rows.
@@ -114,9 +114,16 @@ struct Tables {
 }
 
 impl Tables {
-    fn kind(&self, name: &str) -> Option<RecordKind> {
-        let mut kinds = RecordKind::ALL.iter().copied().filter(|_| self.with_records);
-        kinds.find(|kind| name_of(*kind) == name)
+    fn source(&self, name: &str) -> Option<Source> {
+        match name {
+            _ if !self.with_records => None,
+            STEPS => Some(Source::Steps),
+            MEASUREMENTS => Some(Source::Measurements),
+            _ => {
+                let kind = RecordKind::ALL.iter().find(|kind| name_of(**kind) == name)?;
+                Some(Source::Kind(*kind))
+            }
+        }
     }
 
     fn is_quotas(&self, name: &str) -> bool {
@@ -129,15 +136,15 @@ impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         if self.with_records {
             let kinds = RecordKind::ALL.iter().map(|kind| name_of(*kind));
-            kinds.chain([quotas::NAME]).map(str::to_owned).collect()
+            kinds.chain([quotas::NAME, STEPS, MEASUREMENTS]).map(str::to_owned).collect()
         } else {
             self.tables.keys().cloned().collect()
         }
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(kind) = self.kind(name) {
-            return Ok(Some(Arc::new(RecordTable::new(&self.session, kind)?)));
+        if let Some(source) = self.source(name) {
+            return Ok(Some(Arc::new(RecordTable::new(&self.session, source)?)));
         }
         if self.is_quotas(name) {
             return Ok(Some(Arc::new(quotas::table(&self.session))));
@@ -158,6 +165,6 @@ impl SchemaProvider for Tables {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.kind(name).is_some() || self.is_quotas(name) || self.tables.contains_key(name)
+        self.source(name).is_some() || self.is_quotas(name) || self.tables.contains_key(name)
     }
 }

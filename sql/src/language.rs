@@ -18,6 +18,9 @@ use crate::filters::{ColumnTest, float_of, integer_of, tests, text_of, time_of, 
 /// one depend on the others.
 const TERMS_MAX: usize = 100;
 
+/// Key of the metadata of a column with the path of its field in filters.
+pub(crate) const FIELD: &str = "stationdb.field";
+
 /// What the names of a filter are.
 pub(crate) enum Names<'s> {
     /// The fields of records.
@@ -107,7 +110,7 @@ impl Filter {
             Names::Fields(schema) => {
                 let field = member(test.operand, schema)?;
                 let value = field_value(test, field)?;
-                let path = field.metadata().get("stationdb.field")?;
+                let path = field.metadata().get(FIELD)?;
                 (path.clone(), value)
             }
             Names::Columns(schema, has_nan) => {

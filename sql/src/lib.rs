@@ -20,7 +20,7 @@
 //! ```
 //!
 //! The schema `public` has a table for each kind of record: `products`, `work_items`, …, and the
-//! table `quotas`. The schema `rows` has the measured rows of each table, under its id and, where no
+//! tables `steps`, `measurements` and `quotas`. The schema `rows` has the measured rows of each table, under its id and, where no
 //! other table has the same name, under its name; `public` finds them too. Names with capitals need
 //! quotes, as in `rows."Loop 1"`. `information_schema` lists what the caller may see.
 //!
@@ -33,9 +33,13 @@
 //! Functions: `decimate('table', 'y1, y2', intervals)` thins out the rows of a table;
 //! `search('words')` returns what full-text search finds; `check_spec(record, value)` says whether
 //! a value is `INSIDE` or `OUTSIDE` the limits of a specification's column `record`.
+//! `yields('filter', 'group')`, `failure_pareto('filter')`, `capability('filter', 'path', 'name')`,
+//! `histogram` and `control_chart` return the figures of test results as tables, and `pp`, `ppk`,
+//! `cp` and `cpk` of (value, low, high) are aggregates.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod capability;
 mod catalog;
 mod check_spec;
 mod decimate;
@@ -43,6 +47,7 @@ mod door;
 mod errors;
 mod exact;
 mod extremes;
+mod figures;
 mod filters;
 #[cfg(feature = "lake")]
 mod lake;
@@ -92,9 +97,16 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
     let catalog = Arc::new(Catalog::new(&session)?);
     let context = prepared(options, Arc::new(nowhere::NoObjectStores))?;
     context.register_catalog(CATALOG, catalog.clone());
+    for function in figures::Function::ALL {
+        let table = figures::FigureFunction { function, session: session.clone() };
+        context.register_udtf(function.name(), Arc::new(table));
+    }
     context.register_udtf("search", Arc::new(search::Search::new(session)));
     context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));
     for function in extremes::functions() {
+        context.register_udaf(function);
+    }
+    for function in capability::functions() {
         context.register_udaf(function);
     }
     context.register_udf(check_spec::function());

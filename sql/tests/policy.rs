@@ -11,19 +11,22 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{AccessPolicy, Action, Identity, Service, Store, Visibility};
+use stationdb::{AccessPolicy, Action, Identity, Service, Session, Store, Visibility};
 use stationdb_sql::{context, datafusion};
 
 /// The tables of records and that of quotas, and how many of their records a guest does not see.
-const KINDS: [(&str, usize); 14] = [
+const KINDS: [(&str, usize); 17] = [
     ("asset_utilizations", 2),
     ("assets", 2),
     ("feeds", 2),
     ("files", 2),
+    ("measurements", 4),
     ("packages", 2),
     ("products", 6),
     ("quotas", 1),
+    ("results", 3),
     ("specifications", 3),
+    ("steps", 4),
     ("tables", 2),
     ("test_plan_templates", 2),
     ("test_plans", 2),
@@ -33,6 +36,25 @@ const KINDS: [(&str, usize); 14] = [
 ];
 /// Texts that are long enough to be found inside of others.
 const LONG: usize = 16;
+
+/// Results of the products, with steps and measurements; one leaves its steps.
+fn fill_results(session: &Session) {
+    for at in 0..8 {
+        let place = if at % 2 == 0 { "open" } else { "closed" };
+        let result = json!({ "programName": format!("Program {place}"), "partNumber": format!("P-{at:02}"),
+            "serialNumber": format!("serial number {at}"), "status": { "statusType": "FAILED" },
+            "workspace": place });
+        let made = session.create_results(vec![request(result)]).unwrap().into_result().unwrap();
+        let id = made.results[0].id.clone().unwrap();
+        let parameter = json!({ "name": format!("measurement {place}"), "measurement": "1" });
+        let step = json!({ "resultId": id, "name": format!("step of the {place} one"),
+            "status": { "statusType": "FAILED" }, "data": { "parameters": [parameter] } });
+        session.create_steps(vec![request(step)], false).unwrap().require_all().unwrap();
+        if at == 7 {
+            session.delete_result(&id, false).unwrap();
+        }
+    }
+}
 
 /// All cells of an answer, one row after the other, and the number of rows.
 async fn cells(sql: &SessionContext, statement: &str) -> Result<(Vec<String>, usize), String> {
@@ -62,7 +84,8 @@ fn leaves(value: &Value, out: &mut BTreeSet<String>) {
 }
 
 async fn texts(sql: &SessionContext, kind: &str, place: &str) -> BTreeSet<String> {
-    let statement = format!("select record from {kind} where workspace = '{place}'");
+    let column = if kind == "measurements" { "'\"' || name || '\"'" } else { "record" };
+    let statement = format!("select {column} from {kind} where workspace = '{place}'");
     let mut found = BTreeSet::new();
     for record in cells(sql, &statement).await.unwrap().0 {
         leaves(&serde_json::from_str(&record).unwrap(), &mut found);
@@ -100,6 +123,7 @@ async fn listed(sql: &SessionContext) -> BTreeMap<String, Vec<String>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_table_has_what_is_hidden() {
     let (_directory, store, session) = filled();
+    fill_results(&session);
     let owner = context(&session).unwrap();
     let (mut secrets, mut open) = (BTreeSet::new(), BTreeSet::new());
     for (kind, _) in KINDS {
@@ -159,6 +183,7 @@ async fn no_table_has_what_is_hidden() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_function_and_no_error_has_what_is_hidden() {
     let (_directory, store, session) = filled();
+    fill_results(&session);
     let owner = context(&session).unwrap();
     // What the engine has by itself reads no store.
     let plain = SessionContext::new();
@@ -174,7 +199,15 @@ async fn no_function_and_no_error_has_what_is_hidden() {
             with.table_functions().keys().cloned().collect(),
             without.table_functions().keys().cloned().collect()
         ),
-        ["decimate", "search"]
+        [
+            "capability",
+            "control_chart",
+            "decimate",
+            "failure_pareto",
+            "histogram",
+            "search",
+            "yields"
+        ]
     );
     assert_eq!(
         own(
@@ -203,6 +236,14 @@ async fn no_function_and_no_error_has_what_is_hidden() {
         let seen = ask(&sql, hits).await.unwrap();
         let expected: &[&str] = if who == "guest" { &["open | 6"] } else { &[] };
         assert_eq!(seen, expected, "{who}");
+        let bad = "select coalesce(sum(bad), 0) from yields('', 'PROGRAM_NAME')";
+        let failed = "select coalesce(sum(count), 0) from failure_pareto('')";
+        let measured = "select n from capability('', '', 'measurement closed')";
+        let count = if who == "guest" { "4" } else { "0" };
+        assert_eq!(ask(&sql, bad).await.unwrap(), [count], "{who}");
+        assert_eq!(ask(&sql, failed).await.unwrap(), [count], "{who}");
+        assert_eq!(ask(&sql, measured).await.unwrap(), ["0"], "{who}");
+        assert_eq!(ask(&owner, measured).await.unwrap(), ["3"]);
         // A hidden table and one that is not there are told alike.
         for name in ["Loop 2", id.as_str()] {
             for form in [

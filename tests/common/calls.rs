@@ -286,6 +286,8 @@ operations! {
     plain delete_records(json, control);
     plain import_records(json);
     batches scan_records(json, control);
+    batches scan_steps(json, control);
+    batches scan_measurements(json, control);
     plain search(json);
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod result;
 #[cfg(test)]
 mod result_tests;
 pub(crate) mod retention;
+pub(crate) mod scan_requests;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod step_requests;
@@ -39,6 +40,7 @@ pub use result::{
     UpdateResultRequest,
 };
 pub use retention::{KeepResults, ResultRetention, ResultRetentionReport};
+pub use scan_requests::{ScanMeasurementsRequest, ScanStepsRequest};
 pub use status::{Status, StatusType, StatusTypeSummary};
 pub use step::{
     CreateStepRequest, NamedValue, Step, StepData, StepField, StepOrderBy, StepProjection,

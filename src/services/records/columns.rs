@@ -14,20 +14,20 @@ use crate::value::{FieldDecl, FieldType, Pairs, Row, Val};
 
 /// A column, or a member of a struct.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(in crate::services) struct Node {
     /// Its name.
-    pub name: String,
+    pub(in crate::services) name: String,
     form: Form,
     /// The path of its field in filters; `None` for an object.
     path: Option<&'static str>,
 }
 
 /// Key of the metadata of a column or member with the path of its field in filters.
-const FIELD: &str = "stationdb.field";
+pub(in crate::services) const FIELD: &str = "stationdb.field";
 
 impl Node {
     /// The column of a schema for these values.
-    pub(super) fn field(&self, data_type: DataType) -> Field {
+    pub(in crate::services) fn field(&self, data_type: DataType) -> Field {
         let path = self.path.map(|path| (FIELD.to_owned(), path.to_owned()));
         Field::new(&self.name, data_type, true).with_metadata(path.into_iter().collect())
     }
@@ -76,7 +76,7 @@ fn place<'n>(nodes: &'n mut Vec<Node>, name: &str) -> Option<&'n mut Node> {
 
 /// The columns of these fields, in order. Fields that are computed when a filter reads them have
 /// none.
-pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
+pub(in crate::services) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (at, decl) in fields.iter().enumerate() {
         if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName | FieldType::ProductName)
@@ -104,7 +104,22 @@ pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
         }
     }
     without_empty(&mut nodes);
-    nodes
+    nodes.into_iter().flat_map(without_status).collect()
+}
+
+/// The type and the name of a status as columns `status` and `status_name`.
+fn without_status(mut node: Node) -> Vec<Node> {
+    match &mut node.form {
+        Form::Struct { members, .. } if node.name == "status" => {
+            for member in members.iter_mut().filter(|member| member.name == "status_type") {
+                member.name.clone_from(&node.name);
+            }
+            // The type comes first.
+            members.sort_by_key(|member| member.name != node.name);
+            std::mem::take(members)
+        }
+        _ => vec![node],
+    }
 }
 
 /// Removes objects of which no member is a field.
@@ -119,7 +134,7 @@ fn without_empty(nodes: &mut Vec<Node>) {
 }
 
 /// The positions of the fields that a column reads.
-pub(super) fn fields_of(node: &Node, out: &mut Vec<usize>) {
+pub(in crate::services) fn fields_of(node: &Node, out: &mut Vec<usize>) {
     match &node.form {
         Form::Leaf(at, _) => out.push(*at),
         Form::Struct { is_there, members } => {
@@ -134,7 +149,7 @@ fn misfit(error: ArrowError) -> Error {
 }
 
 /// The values of a column for these rows.
-pub(super) fn array(node: &Node, rows: &[&dyn Row]) -> Result<ArrayRef> {
+pub(in crate::services) fn array(node: &Node, rows: &[&dyn Row]) -> Result<ArrayRef> {
     match &node.form {
         Form::Leaf(at, ty) => leaf(*at, *ty, rows),
         Form::Struct { is_there, members } => {
@@ -170,7 +185,7 @@ fn text_of(value: Val<'_>) -> Option<String> {
 }
 
 /// A builder of maps from text to text.
-fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+pub(in crate::services) fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     let names = MapFieldNames {
         entry: "entries".to_owned(),
         key: "key".to_owned(),

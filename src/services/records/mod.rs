@@ -9,7 +9,9 @@ mod kinds;
 mod scan;
 mod time_bucket;
 
+pub(super) use columns::{FIELD, Node, array, fields_of, map_builder, nodes};
 pub use scan::RecordStream;
+pub(super) use scan::{Batches, chosen, count_of};
 pub(super) use time_bucket::start_of;
 
 use crate::arrow::datatypes::SchemaRef;

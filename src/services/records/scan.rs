@@ -75,32 +75,96 @@ fn schema_of(columns: &[Column]) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// The columns of these names, in this order; all for none.
-fn chosen(all: Vec<Column>, names: Option<&[String]>) -> Result<Vec<Column>> {
+/// The positions of the columns of these names among `all`, in this order; all for none.
+pub(in crate::services) fn chosen(
+    all: &[&str],
+    names: Option<&[String]>,
+    what: &str,
+) -> Result<Vec<usize>> {
     let names = names.unwrap_or_default();
     lists::check("columns", names.len())?;
     if names.is_empty() {
-        return Ok(all);
+        return Ok((0..all.len()).collect());
     }
-    let mut chosen: Vec<Column> = Vec::with_capacity(names.len());
+    let mut chosen: Vec<usize> = Vec::with_capacity(names.len());
     for (at, name) in names.iter().enumerate() {
-        if chosen.iter().any(|column| column.name() == name) {
-            continue;
-        }
-        let found = all.iter().find(|column| column.name() == name).ok_or_else(|| {
-            Error::invalid(format!("the kind of record has no column {name:?}"))
+        let found = all.iter().position(|column| column == name).ok_or_else(|| {
+            Error::invalid(format!("{what} no column {name:?}"))
                 .with_args([name])
                 .at_member(format!("columns[{at}]"))
         })?;
-        chosen.push(found.clone());
+        if !chosen.contains(&found) {
+            chosen.push(found);
+        }
     }
     Ok(chosen)
 }
 
+/// How many records a scan returns at most.
+pub(in crate::services) fn count_of(take: Option<i64>) -> Result<usize> {
+    take.map_or(Ok(usize::MAX), |take| {
+        usize::try_from(take).map_err(|_| {
+            Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take")
+        })
+    })
+}
+
+/// What a stream reads.
+pub(in crate::services) trait Batches: std::fmt::Debug + Send {
+    /// The columns.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next batch, which has rows; `None` after the last one.
+    fn next(&mut self, session: &Session) -> Result<Option<RecordBatch>>;
+}
+
 /// A stream of batches of records over one consistent state. It holds that state until it is
 /// dropped.
+#[derive(Debug)]
 pub struct RecordStream {
     session: Session,
+    batches: Box<dyn Batches>,
+    is_done: bool,
+}
+
+impl RecordStream {
+    /// A stream of what `open` reads of the state of this moment.
+    pub(in crate::services) fn open(
+        context: &Arc<Context>,
+        control: &Control,
+        open: &mut dyn FnMut(&Session) -> Result<Box<dyn Batches>>,
+    ) -> Result<Self> {
+        let context = Context { control: Some(context.control(control)), ..(**context).clone() };
+        let session = Session::of_context(Arc::new(context), Holder::RecordStream).pinned();
+        let batches = open(&session)?;
+        Ok(Self { session, batches, is_done: false })
+    }
+
+    pub(super) fn new(
+        context: &Arc<Context>,
+        request: ScanRecordsRequest,
+        control: &Control,
+    ) -> Result<Self> {
+        let mut request = Some(request);
+        Self::open(context, control, &mut |session| {
+            let request = request.take().ok_or_else(no_part)?;
+            Ok(Box::new(Records::new(session, request)?))
+        })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.batches.schema()
+    }
+}
+
+fn no_part() -> Error {
+    Error::corrupt("internal error: no part; report it")
+}
+
+/// The records of one kind.
+struct Records {
     request: ScanRecordsRequest,
     schema: SchemaRef,
     columns: Vec<Column>,
@@ -110,28 +174,21 @@ pub struct RecordStream {
     left: usize,
 }
 
-impl std::fmt::Debug for RecordStream {
+impl std::fmt::Debug for Records {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RecordStream").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("Records").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
-impl RecordStream {
-    pub(super) fn new(
-        context: &Arc<Context>,
-        request: ScanRecordsRequest,
-        control: &Control,
-    ) -> Result<Self> {
-        let left = request.take.map_or(Ok(usize::MAX), |take| {
-            usize::try_from(take).map_err(|_| {
-                Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take")
-            })
-        })?;
-        let columns = chosen(columns(request.kind), request.columns.as_deref())?;
-        let context = Context { control: Some(context.control(control)), ..(**context).clone() };
-        let session = Session::of_context(Arc::new(context), Holder::RecordStream);
-        let stream = Self {
-            session: session.pinned(),
+impl Records {
+    fn new(session: &Session, request: ScanRecordsRequest) -> Result<Self> {
+        let left = count_of(request.take)?;
+        let all = columns(request.kind);
+        let names: Vec<&str> = all.iter().map(Column::name).collect();
+        let places =
+            chosen(&names, request.columns.as_deref(), "the kind of record has")?.into_iter();
+        let columns: Vec<Column> = places.filter_map(|at| all.get(at).cloned()).collect();
+        let records = Self {
             schema: schema_of(&columns)?,
             kind: ScannedKind::new(request.kind),
             request,
@@ -141,17 +198,11 @@ impl RecordStream {
         };
         // Refuses a faulty filter now.
         let mut start = Position::default();
-        let query = stream.query(&stream.position, 0);
-        stream.session.read(|view| {
-            stream.kind.part(view, &query, Members::NONE, &mut start, &mut |_, _| Ok(()))
+        let query = records.query(&records.position, 0);
+        session.read(|view| {
+            records.kind.part(view, &query, Members::NONE, &mut start, &mut |_, _| Ok(()))
         })?;
-        Ok(stream)
-    }
-
-    /// The columns.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        Ok(records)
     }
 
     fn query<'q>(&'q self, position: &'q Position, take: usize) -> Query<'q> {
@@ -172,18 +223,18 @@ impl RecordStream {
     }
 
     /// The next batch; the stream is done when it has fewer records than it may have.
-    fn read(&mut self) -> Result<RecordBatch> {
+    fn read(&mut self, session: &Session) -> Result<RecordBatch> {
         let mut position = self.position.clone();
         let query = self.query(&self.position, self.left.min(BATCH_RECORDS));
         let mut batch = None;
-        self.session.read(|view| {
+        session.read(|view| {
             let env = view.env();
             self.kind.part(view, &query, self.wanted(), &mut position, &mut |records, rows| {
                 batch = Some(self.batch_of(records, rows, &env)?);
                 Ok(())
             })
         })?;
-        let batch = batch.ok_or_else(|| Error::corrupt("internal error: no part; report it"))?;
+        let batch = batch.ok_or_else(no_part)?;
         self.left -= batch.num_rows();
         position.is_done |= self.left == 0;
         self.position = position;
@@ -212,23 +263,28 @@ impl RecordStream {
     }
 }
 
+impl Batches for Records {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn next(&mut self, session: &Session) -> Result<Option<RecordBatch>> {
+        if self.position.is_done {
+            return Ok(None);
+        }
+        self.read(session).map(|batch| Some(batch).filter(|batch| batch.num_rows() > 0))
+    }
+}
+
 impl Iterator for RecordStream {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.position.is_done {
+        if self.is_done {
             return None;
         }
-        match guarded("reading records", || self.read()) {
-            Ok(batch) if batch.num_rows() == 0 => {
-                self.position.is_done = true;
-                None
-            }
-            Ok(batch) => Some(Ok(batch)),
-            Err(error) => {
-                self.position.is_done = true;
-                Some(Err(error))
-            }
-        }
+        let next = guarded("reading records", || self.batches.next(&self.session)).transpose();
+        self.is_done = next.as_ref().is_none_or(Result::is_err);
+        next
     }
 }

@@ -28,8 +28,8 @@ use crate::model::results::{
 use crate::model::results::{
     CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
     PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, ResultRetention,
-    ResultRetentionReport, ResultWithSteps, Step, StepIdResultIdPair, StepPath, UpdateStepRequest,
-    UpdateStepsPartialSuccess,
+    ResultRetentionReport, ResultWithSteps, ScanMeasurementsRequest, ScanStepsRequest, Step,
+    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
 };
 use crate::model::tables::table::TableMetadata;
 use crate::model::{
@@ -40,6 +40,7 @@ use crate::model::{
 };
 use crate::services::declare::service;
 use crate::services::queries::{self, QueryRequest};
+use crate::services::records::RecordStream;
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
 use crate::services::{batch, values};
 use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
@@ -963,6 +964,55 @@ pub trait ResultService {
     fn tables_of_result(&self, id: &TestResultId) -> Result<Vec<String>> {
         self.read(|view| tables_of(view, id.as_str()))
     }
+
+    /// Returns steps that the caller may see, in order of result and creation, as a stream of
+    /// batches over one consistent state.
+    ///
+    /// The columns are the fields of steps in snake case, then `record` with the whole step as
+    /// JSON; inputs and outputs are lists of `name` and `value`, which is JSON text.
+    /// [`ScanStepsRequest::schema`] has them all.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown column, for a negative `take` and for an invalid filter,
+    /// with its position; `Unsupported` in a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let request = ScanStepsRequest::new().columns(["step_id", "status"]);
+    /// let steps = session.scan_steps(request, &Control::default())?;
+    /// assert_eq!(steps.map(|batch| batch.map_or(0, |batch| batch.num_rows())).sum::<usize>(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn scan_steps(&self, request: ScanStepsRequest, control: &Control) -> Result<RecordStream> {
+        check_scan(self.is_transaction())?;
+        guarded("reading steps", || steps::scan_steps(self.context(), &request, control))
+    }
+
+    /// Returns the measurements of steps that the caller may see, with members of their steps and
+    /// results, as a stream of batches over one consistent state. Their order is not defined.
+    ///
+    /// Name and path select among columns, and so do the filters of steps that read only members
+    /// that columns have. `started_at` is the start of the step. Steps that outlive their result
+    /// have its last workspace, and nulls in its other columns. [`ScanMeasurementsRequest::schema`]
+    /// has all columns.
+    ///
+    /// # Errors
+    /// As [`scan_steps`](ResultService::scan_steps).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let request = ScanMeasurementsRequest::new().name("VOUT").columns(["serial_number", "value"]);
+    /// assert_eq!(session.scan_measurements(request, &Control::default())?.count(), 0);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn scan_measurements(
+        &self,
+        request: ScanMeasurementsRequest,
+        control: &Control,
+    ) -> Result<RecordStream> {
+        check_scan(self.is_transaction())?;
+        guarded("reading measurements", || steps::scan_measurements(self.context(), &request, control))
+    }
 }
 }
 
@@ -1014,6 +1064,16 @@ impl QueryRequest for QueryResultsRequest {
             ..queries::in_first_order(self)?
         })
     }
+}
+
+fn check_scan(in_transaction: bool) -> Result<()> {
+    if in_transaction {
+        return Err(Error::unsupported(
+            "a stream of steps or measurements cannot be part of a transaction, because it reads a \
+             snapshot without the transaction's writes; call it on the session",
+        ));
+    }
+    Ok(())
 }
 
 fn update(

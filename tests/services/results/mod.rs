@@ -6,6 +6,7 @@ mod figures;
 mod queries;
 mod retention;
 mod runs;
+mod scans;
 mod storage;
 mod writes;
 

@@ -326,6 +326,8 @@ fn every_operation_has_a_route() {
         ("column_numbers", "for copies that go on"),
         ("record_schema", "for engines in the process"),
         ("scan_records", "the query of each kind"),
+        ("scan_steps", "query_steps"),
+        ("scan_measurements", "query_steps"),
         ("delete_records", "the deletion of each service, with the ids of its query"),
         ("import_records", "for importers beside the store, as the one of `stationdb-lake`"),
         ("open_file", "download_file"),

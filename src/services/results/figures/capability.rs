@@ -139,6 +139,37 @@ impl CapabilityValues {
     }
 }
 
+impl Capability {
+    /// The capability of values in their order, of which those that are no finite numbers take no
+    /// part, with the deviation within subgroups from moving ranges.
+    ///
+    /// Limits that are no finite numbers are none. A lower limit above the upper one leaves no
+    /// ratios.
+    ///
+    /// # Errors
+    /// None that depends on the values.
+    ///
+    /// ```
+    /// use stationdb::results::Capability;
+    ///
+    /// let values = [10.1, 9.9, 10.0, 10.2, 9.8, 10.0, 10.1, 9.9];
+    /// let capability = Capability::of_values(&values, Some(9.4), Some(10.6))?;
+    /// assert!(capability.cpk.is_some_and(|cpk| (cpk - 1.128379167).abs() < 1e-9));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    pub fn of_values(
+        values: &[f64],
+        low_limit: Option<f64>,
+        high_limit: Option<f64>,
+    ) -> Result<Self> {
+        let mut figures = CapabilityValues::new(WithinMethod::MovingRange, None)?;
+        values.iter().filter(|value| value.is_finite()).for_each(|value| figures.add(*value));
+        let numbers = figures.total.count.cast_signed();
+        let capability = figures.finish(Limits::of_comparison(None, low_limit, high_limit));
+        Ok(Self { not_numbers: values.len() as i64 - numbers, ..capability })
+    }
+}
+
 fn ratios(limits: Limits, mean: Option<f64>, deviation: Option<f64>) -> Ratios {
     let (Some(mean), Some(deviation)) = (mean, deviation) else { return Ratios::default() };
     if limits.is_invalid() {

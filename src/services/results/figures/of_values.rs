@@ -15,11 +15,10 @@ use super::limits::Limits;
 use super::selected::{Starts, check_memory, id_of};
 use super::series::{Measured, Place, Series, Values};
 use super::tree::{Node, parents, step_order};
-use crate::arrow::array::{Array as _, AsArray as _, Float64Array, Int64Array, StringArray};
-use crate::arrow::datatypes::{Float64Type, Int64Type};
+use crate::arrow::array::Array as _;
 use crate::columnar::{MergedScan, Predicates};
 use crate::error::{Error, Result};
-use crate::filter::{Comparison, Constant, Shape, check_substitutions};
+use crate::filter::{Shape, check_substitutions};
 use crate::model::TestResult;
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::{
@@ -32,7 +31,9 @@ use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StepChunk, StoredStep, generated_id, is_additional, result_key};
 use crate::model::tables::store_table::STEPS;
 use crate::services::queries::take_or;
-use crate::services::results::steps::{Selection, StepFilter, each_step, number_of, workspace_of};
+use crate::services::results::steps::{
+    Arrays, Selection, StepFilter, damaged, each_step, equals, number_of, text, workspace_of,
+};
 use crate::session::View;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
@@ -103,10 +104,6 @@ struct Reader<'v, 's, 'r> {
     limits: (Option<String>, Option<String>, Option<String>, Limits),
 }
 
-fn damaged() -> Error {
-    Error::corrupt("the table of steps is damaged; restore the store from a backup")
-}
-
 /// The values of a request, and the chosen ids of their steps.
 fn values(
     view: &View<'_>,
@@ -145,45 +142,6 @@ fn values(
     }
     let Reader { series, ids, .. } = reader;
     Ok((series.finish()?, ids))
-}
-
-/// The arrays of the columns that were asked for.
-struct Arrays<'b> {
-    batch: &'b crate::arrow::array::RecordBatch,
-    columns: &'b [StepColumn],
-}
-
-impl<'b> Arrays<'b> {
-    fn array(&self, column: StepColumn) -> Option<&'b dyn crate::arrow::array::Array> {
-        let at = self.columns.iter().position(|known| *known == column)?;
-        self.batch.columns().get(at).map(|array| &**array)
-    }
-
-    fn ints(&self, column: StepColumn) -> Result<&'b Int64Array> {
-        let array = self.array(column).and_then(|array| array.as_primitive_opt::<Int64Type>());
-        array.ok_or_else(damaged)
-    }
-
-    fn numbers(&self, column: StepColumn) -> Result<&'b Float64Array> {
-        let array = self.array(column).and_then(|array| array.as_primitive_opt::<Float64Type>());
-        array.ok_or_else(damaged)
-    }
-
-    /// A column of texts; `None` if it was not asked for.
-    fn texts(&self, column: StepColumn) -> Result<Option<&'b StringArray>> {
-        match self.array(column) {
-            None => Ok(None),
-            Some(array) => array.as_string_opt::<i32>().map(Some).ok_or_else(damaged),
-        }
-    }
-}
-
-fn text(texts: Option<&StringArray>, row: usize) -> Option<&str> {
-    texts.filter(|texts| !texts.is_null(row)).map(|texts| texts.value(row))
-}
-
-fn equals(column: StepColumn, value: &str) -> Shape {
-    Shape::Compare(column as usize, Comparison::Eq, Constant::Text(value.into()))
 }
 
 impl Reader<'_, '_, '_> {
@@ -257,7 +215,7 @@ impl Reader<'_, '_, '_> {
         let control = self.control.clone();
         let mut scan = MergedScan::new(table, Arc::new(predicates), places, None, control)?;
         while let Some(chunk) = scan.next_chunk()? {
-            let arrays = Arrays { batch: &chunk.batch, columns: &columns };
+            let arrays = Arrays::new(chunk.batch.columns(), &columns);
             let (index, rest) = (arrays.ints(Of::Result)?, arrays.ints(Of::ResultRest)?);
             let (seq, position) = (arrays.ints(Of::Seq)?, arrays.ints(Of::Position)?);
             let value = arrays.numbers(Of::Value)?;

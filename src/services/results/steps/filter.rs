@@ -175,15 +175,70 @@ impl Row for StepRow<'_> {
     }
 }
 
+/// Which members of a step are made for the fields that are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reads {
+    pub(super) workspace: bool,
+    path_ids: bool,
+    inputs: bool,
+    outputs: bool,
+    parameters: bool,
+}
+
+impl Reads {
+    pub(super) fn new(reads: &dyn Fn(Of) -> bool) -> Self {
+        Self {
+            workspace: reads(Of::Workspace) || reads(Of::WorkspaceName),
+            path_ids: reads(Of::PathIds),
+            inputs: reads(Of::Inputs),
+            outputs: reads(Of::Outputs),
+            parameters: reads(Of::Parameters),
+        }
+    }
+
+    /// The members for the fields at these positions.
+    pub(super) fn of_fields(fields: &[usize]) -> Self {
+        Self::new(&|field| fields.contains(&(field as usize)))
+    }
+
+    /// A step with these members.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(super) fn row<'r>(
+        self,
+        result: RecordKey,
+        workspace: &'r str,
+        step: &'r StoredStep,
+    ) -> Result<StepRow<'r>> {
+        let mut row = StepRow { workspace, ..StepRow::new(result, step) };
+        if self.path_ids {
+            row.path_ids = step.ancestor_ids.clone();
+            row.path_ids.push(step.id(result));
+        }
+        if self.inputs {
+            row.inputs = named_values(step.inputs.as_ref())?;
+        }
+        if self.outputs {
+            row.outputs = named_values(step.outputs.as_ref())?;
+        }
+        if self.parameters {
+            row.parameters = step.parameters().iter().cloned().map(entry).collect();
+        }
+        Ok(row)
+    }
+}
+
+/// The declared fields of steps.
+pub(super) fn fields() -> &'static [FieldDecl] {
+    &FIELDS
+}
+
 /// A checked filter of steps.
 pub(in crate::services::results) struct StepFilter {
     filter: Option<Filter>,
     workspace_names: HashMap<String, String>,
-    reads_path_ids: bool,
-    reads_workspace: bool,
-    reads_inputs: bool,
-    reads_outputs: bool,
-    reads_parameters: bool,
+    reads: Reads,
 }
 
 impl StepFilter {
@@ -209,20 +264,12 @@ impl StepFilter {
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            reads_path_ids: reads(Of::PathIds),
-            reads_inputs: reads(Of::Inputs),
-            reads_outputs: reads(Of::Outputs),
-            reads_parameters: reads(Of::Parameters),
-            reads_workspace: reads(Of::Workspace) || reads(Of::WorkspaceName),
-            workspace_names,
-            filter,
-        })
+        Ok(Self { reads: Reads::new(&reads), workspace_names, filter })
     }
 
     /// Whether the workspaces of results are read.
     pub(super) fn reads_workspace(&self) -> bool {
-        self.reads_workspace
+        self.reads.workspace
     }
 
     /// Whether every step matches.
@@ -242,21 +289,8 @@ impl StepFilter {
         step: &StoredStep,
     ) -> Result<bool> {
         let Some(filter) = &self.filter else { return Ok(true) };
-        let mut row = StepRow { workspace, ..StepRow::new(result, step) };
+        let mut row = self.reads.row(result, workspace, step)?;
         row.workspace_name = self.workspace_names.get(workspace).map(String::as_str);
-        if self.reads_path_ids {
-            row.path_ids = step.ancestor_ids.clone();
-            row.path_ids.push(step.id(result));
-        }
-        if self.reads_inputs {
-            row.inputs = named_values(step.inputs.as_ref())?;
-        }
-        if self.reads_outputs {
-            row.outputs = named_values(step.outputs.as_ref())?;
-        }
-        if self.reads_parameters {
-            row.parameters = step.parameters().iter().cloned().map(entry).collect();
-        }
         let check = || view.context().check_deadline();
         let work = Work::new(&check);
         let is_match = filter.matches_with(&row, &|_| false, &work);

@@ -3,6 +3,7 @@
 //! `set` has the steps of one result in memory, `edits` those of the results that one call changes,
 //! `convert` knows both forms of a step.
 
+mod arrays;
 mod changes;
 pub(super) mod check;
 mod convert;
@@ -10,6 +11,7 @@ mod csv;
 mod edits;
 mod ends;
 mod filter;
+mod measurements;
 mod new;
 pub(super) mod paths;
 mod query;
@@ -17,6 +19,7 @@ mod scan;
 mod set;
 #[cfg(test)]
 mod set_tests;
+mod stream;
 
 use crate::error::Result;
 use crate::model::answer::Outcome;
@@ -33,6 +36,7 @@ use crate::session::tables::{chunks, drop_rows, sealed_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
+pub(super) use arrays::{Arrays, damaged, equals, text};
 use changes::StepChanges;
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
@@ -41,6 +45,7 @@ pub(super) use ends::{end_sequence, terminate_running};
 #[cfg(test)]
 pub(in crate::services) use filter::FIELDS as STEP_FIELDS;
 pub(super) use filter::StepFilter;
+pub(super) use measurements::scan as scan_measurements;
 pub(super) use new::{NewSteps, append_one};
 #[cfg(test)]
 pub(in crate::services) use paths::FIELDS as PATH_FIELDS;
@@ -48,6 +53,7 @@ pub(super) use query::{explain, page, values};
 pub(super) use scan::{Selection, each_step};
 use set::StepSet;
 pub(super) use set::severity;
+pub(super) use stream::scan as scan_steps;
 
 /// The kind of steps in errors.
 const STEP: &str = "TestStep";

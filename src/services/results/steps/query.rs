@@ -33,9 +33,9 @@ const DEFAULT_TAKE: usize = 1000;
 
 /// What is asked of the steps, checked.
 pub(super) struct Question {
-    control: Control,
-    filter: StepFilter,
-    selection: Selection,
+    pub(super) control: Control,
+    pub(super) filter: StepFilter,
+    pub(super) selection: Selection,
     order: Option<StepFilterField>,
     is_descending: bool,
 }
@@ -139,15 +139,27 @@ impl Question {
         Ok(Self { control, filter, selection, order: None, is_descending: false })
     }
 
-    pub(super) fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
-        let substitutions = request.substitutions.as_deref();
-        let mut question = Self::new(view, request.filter.as_deref(), substitutions)?;
-        let result_filter = request.result_filter.as_deref();
+    /// The question for the steps that match a filter, of the results that match another one.
+    pub(super) fn among(
+        view: &View<'_>,
+        filter: (Option<&str>, Option<&[serde_json::Value]>),
+        result_filter: (Option<&str>, Option<&[serde_json::Value]>),
+    ) -> Result<Self> {
+        let mut question = Self::new(view, filter.0, filter.1)?;
+        let (result_filter, substitutions) = result_filter;
         if let Some(filter) = result_filter.filter(|filter| !filter.trim().is_empty()) {
-            let substitutions = request.result_substitutions.as_deref().unwrap_or_default();
-            let results = matching_results(view, filter, substitutions)?;
+            let results = matching_results(view, filter, substitutions.unwrap_or_default())?;
             question.selection = restricted(question.selection, results);
         }
+        Ok(question)
+    }
+
+    pub(super) fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
+        let mut question = Self::among(
+            view,
+            (request.filter.as_deref(), request.substitutions.as_deref()),
+            (request.result_filter.as_deref(), request.result_substitutions.as_deref()),
+        )?;
         question.order = request.order_by.map(order_field);
         question.is_descending = request.descending == Some(true);
         Ok(question)

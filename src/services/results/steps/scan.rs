@@ -7,11 +7,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::arrays::damaged;
 use super::set::{CHUNK_STEPS, severity};
 use crate::arrow::array::{Array as _, AsArray as _, RecordBatch};
 use crate::arrow::datatypes::Int64Type;
 use crate::columnar::{Locator, MergedScan, Predicates, TableView, fetch_rows, index_rows};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
 use crate::model::TestResult;
 use crate::model::steps::remains::RemainingSteps;
@@ -44,7 +45,7 @@ pub(in crate::services::results) enum Selection {
 }
 
 impl Selection {
-    fn contains(&self, result: RecordKey) -> bool {
+    pub(super) fn contains(&self, result: RecordKey) -> bool {
         match self {
             Self::All => true,
             Self::Of(results) => results.contains(&result),
@@ -198,7 +199,7 @@ struct SealedSteps {
     control: Control,
 }
 
-fn compare(column: StepColumn, comparison: Comparison, value: i64) -> Shape {
+pub(super) fn compare(column: StepColumn, comparison: Comparison, value: i64) -> Shape {
     Shape::Compare(column as usize, comparison, Constant::Int(value))
 }
 
@@ -295,10 +296,6 @@ impl SealedSteps {
         let batch: RecordBatch = fetch_rows(&self.table, &locators, &columns, &self.control)?;
         Ok(steps_of(&batch)?.into_iter().map(|(_, step)| step).collect())
     }
-}
-
-fn damaged() -> Error {
-    Error::corrupt("the table of steps is damaged; restore the store from a backup")
 }
 
 impl<'v> Pass<'v> {
