@@ -13,6 +13,8 @@ Examples:
   stationdb station/ search 'amplifier OR pxi*' --json
   stationdb station/ sql 'select family, count(*) from products group by family' --json
   stationdb station/ plot Loop --y volts -o loop.png
+  stationdb station/ yield --by week,programName
+  stationdb station/ plot --measurement VOUT --chart imr
   stationdb station/ export Loop -o loop.parquet --from 1000 --to 2000
   stationdb new/ --create import loop.csv --name Loop
   stationdb sql --lake /mnt/lake --root plant 'select count(*) from products'
@@ -154,7 +156,7 @@ Examples:
   ls work-items --filter 'state == \"NEW\" && !name.Contains(\"draft\")' --order updatedAt --desc
   ls tables --columns id,name,rowCount --csv")]
     Ls(Ls),
-    /// Shows one record.
+    /// Shows one record; of a test result also its steps and measurements.
     Show {
         /// Id of the record, or name of a table.
         id: String,
@@ -211,12 +213,36 @@ Examples:
   import more.parquet --into Loop
   import results/SN-1.json results/SN-2.json --openhtf")]
     Import(Import),
-    /// Plots columns of a table, decimated: every extreme is kept.
+    /// Plots columns of a table, decimated: every extreme is kept; or a measurement of test results.
     #[command(after_help = "\
 Examples:
   plot Loop --y volts
-  plot Loop --y volts,amps --spec GAIN -o loop.png")]
-    Plot(Plot),
+  plot Loop --y volts,amps --spec GAIN -o loop.png
+  plot --measurement VOUT --chart histogram
+  plot --measurement VOUT --chart xbar --subgroup 5 --filter 'partNumber == \"P-1\"' -o vout.png")]
+    Plot(Box<Plot>),
+    /// Shows which share of the test results passed: at first, at last, and of all.
+    #[command(after_help = "\
+Examples:
+  yield
+  yield --by week,programName
+  yield --by shift --shift-hours 6,14,22 --time-zone Europe/Berlin
+  yield --by properties.lot --filter 'partNumber == \"P-1\"' --csv")]
+    Yield(Yield),
+    /// Counts the failures of test results by the step that failed, the most frequent first.
+    #[command(after_help = "\
+Examples:
+  pareto --take 10
+  pareto --by measurement --filter 'startedWithin <= \"7.00:00:00\"'
+  pareto --basis all --first-pass --json")]
+    Pareto(Pareto),
+    /// Shows the capability of one measurement: mean, deviations, and the ratios to its limits.
+    #[command(after_help = "\
+Examples:
+  capability VOUT
+  capability Gain --path 'Receiver > 1 kHz' --units dB --pass first
+  capability VOUT --low 11.8 --high 12.2 --within range --subgroup 5")]
+    Capability(Capability),
     /// Lists the changes of the store, in the order of the commits.
     Changes {
         /// Only commits after this number.
@@ -255,9 +281,9 @@ Examples:
 
 #[derive(Debug, Flags)]
 pub struct Ls {
-    /// Kind of the records: products, specifications, assets, utilizations, work-items,
-    /// work-item-templates, test-plans, test-plan-templates, tables, files, feeds, packages,
-    /// workspaces.
+    /// Kind of the records: products, results, steps, specifications, assets, utilizations,
+    /// work-items, work-item-templates, test-plans, test-plan-templates, tables, files, feeds,
+    /// packages, workspaces.
     pub kind: String,
     /// Condition in the filter language.
     #[arg(long, value_name = "FILTER")]
@@ -410,12 +436,14 @@ pub struct ParseFlags {
 #[derive(Debug, Flags)]
 pub struct Plot {
     /// Id of the table, or its name.
-    pub table: String,
+    #[arg(required_unless_present = "measurement", conflicts_with = "measurement")]
+    pub table: Option<String>,
     /// Columns to plot. A name with a comma is in double quotes.
-    #[arg(long, value_name = "COLUMNS", required = true)]
+    #[arg(long, value_name = "COLUMNS", required_unless_present = "measurement")]
+    #[arg(conflicts_with = "measurement")]
     pub y: Vec<String>,
     /// Column of the x axis [default: the index].
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "measurement")]
     pub x: Option<String>,
     /// PNG file to write; it plots in the terminal if absent.
     #[arg(long, short, value_name = "FILE.png")]
@@ -428,4 +456,126 @@ pub struct Plot {
     /// Value at which a line is drawn; may be repeated.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub limit: Vec<f64>,
+    /// Name of a measurement of test results, which is plotted instead of a table.
+    #[arg(long, value_name = "NAME")]
+    pub measurement: Option<String>,
+    /// What is plotted of the measurement.
+    #[arg(long, value_enum, value_name = "CHART", default_value_t = Chart::Imr)]
+    pub chart: Chart,
+    /// Number of ranges of the histogram [default: by the number of values].
+    #[arg(long, value_name = "N", requires = "measurement")]
+    pub bins: Option<i64>,
+    /// Values of a subgroup of the chart xbar, from 2 to 25.
+    #[arg(long, value_name = "N", requires = "measurement", default_value_t = 5)]
+    pub subgroup: i64,
+    /// Number of the first points that make the limits of a control chart [default: all].
+    #[arg(long, value_name = "N", requires = "measurement")]
+    pub baseline: Option<i64>,
+    #[command(flatten)]
+    pub series: SeriesFlags,
+}
+
+/// What is plotted of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Chart {
+    /// The values in ranges, with the limits of the measurement.
+    Histogram,
+    /// The control chart of individual values and their moving ranges.
+    Imr,
+    /// The control chart of the means and ranges of subgroups.
+    Xbar,
+}
+
+/// Which test results a figure is about.
+#[derive(Clone, Debug, Default, PartialEq, Flags)]
+pub struct ResultFlags {
+    /// Condition on the test results, in the filter language.
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Condition on their products, in the filter language.
+    #[arg(long, value_name = "FILTER")]
+    pub product_filter: Option<String>,
+    /// Looks for the first result of a unit only among those that the conditions choose.
+    #[arg(long)]
+    pub selection: bool,
+}
+
+/// Which values of a measurement a figure is about.
+#[derive(Clone, Debug, Default, PartialEq, Flags)]
+pub struct SeriesFlags {
+    #[command(flatten)]
+    pub results: ResultFlags,
+    /// Names of the steps from the first level down to that of the measurement, joined by ` > `.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["step", "any_path"])]
+    pub path: Option<String>,
+    /// Name of the step of the measurement.
+    #[arg(long, value_name = "NAME", conflicts_with = "any_path")]
+    pub step: Option<String>,
+    /// Takes the values of all paths together.
+    #[arg(long)]
+    pub any_path: bool,
+    /// Units of the values; `''` for values without.
+    #[arg(long, value_name = "UNITS")]
+    pub units: Option<String>,
+    /// Condition on the steps, in the filter language.
+    #[arg(long, value_name = "FILTER")]
+    pub step_filter: Option<String>,
+    /// Results of each unit that take part: all, first or last [default: all].
+    #[arg(long, value_name = "WHICH", value_parser = ["all", "first", "last"])]
+    pub pass: Option<String>,
+    /// Lower limit, instead of the limits of the last value.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub low: Option<f64>,
+    /// Upper limit, instead of the limits of the last value.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub high: Option<f64>,
+}
+
+#[derive(Debug, Flags)]
+pub struct Yield {
+    /// What the results are grouped by: partNumber, programName, operator, systemId, hostName,
+    /// workspace, productFamily, properties.KEY; and of their start hour, day, week, month, quarter,
+    /// year, shift.
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Zone of days, weeks and shifts: UTC, +02:00 or Europe/Berlin [default: UTC].
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub time_zone: Option<String>,
+    /// Hours of the day where shifts begin.
+    #[arg(long, value_name = "HOURS", value_delimiter = ',')]
+    pub shift_hours: Vec<i64>,
+    #[command(flatten)]
+    pub results: ResultFlags,
+}
+
+#[derive(Debug, Flags)]
+pub struct Pareto {
+    /// What failing steps are told by: path, name, stepType or measurement [default: path].
+    #[arg(long, value_name = "KEY")]
+    pub by: Option<String>,
+    /// Whether the first failing step of a result counts, or all of them [default: first].
+    #[arg(long, value_name = "BASIS", value_parser = ["first", "all"])]
+    pub basis: Option<String>,
+    /// Counts only the first result of each unit.
+    #[arg(long)]
+    pub first_pass: bool,
+    /// Number of keys; all if absent. The rest is told as others.
+    #[arg(long, value_name = "N")]
+    pub take: Option<u32>,
+    #[command(flatten)]
+    pub results: ResultFlags,
+}
+
+#[derive(Debug, Flags)]
+pub struct Capability {
+    /// Name of the measurement.
+    pub name: String,
+    /// How the deviation within subgroups is estimated [default: moving-range].
+    #[arg(long, value_name = "METHOD", value_parser = ["moving-range", "range", "pooled"])]
+    pub within: Option<String>,
+    /// Values of a subgroup, from 2 to 25; range and pooled need it.
+    #[arg(long, value_name = "N")]
+    pub subgroup: Option<i64>,
+    #[command(flatten)]
+    pub series: SeriesFlags,
 }

@@ -9,6 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
+use stationdb::results::{ParetoBy, ResultGroup};
 
 use crate::args::Line;
 use crate::fields;
@@ -101,6 +102,16 @@ impl Completion {
             ("ls", Some("order")) => CompletionTarget::Word(kind_names(first, fields::orders)),
             ("ls", Some("columns")) => {
                 CompletionTarget::Part(kind_names(first, fields::filter_fields))
+            }
+            ("yield" | "pareto" | "capability" | "plot", Some("filter")) => {
+                CompletionTarget::Part(kind_names(Some("results"), fields::filter_fields))
+            }
+            ("yield", Some("by")) => CompletionTarget::Part(groups()),
+            ("pareto", Some("by")) => {
+                CompletionTarget::Word(texts(ParetoBy::ALL, ParetoBy::as_str))
+            }
+            ("plot", Some("chart")) => {
+                CompletionTarget::Word(["histogram", "imr", "xbar"].map(str::to_owned).to_vec())
             }
             (_, Some("kind")) => CompletionTarget::Word(kinds()),
             ("export" | "plot" | "show", None) if first.is_none() => {
@@ -197,6 +208,15 @@ impl Completion {
 fn options(command: &Command) -> Vec<String> {
     let all = command.get_arguments().filter_map(clap::Arg::get_long);
     all.map(|name| format!("--{name}")).collect()
+}
+
+/// What results are grouped by.
+fn groups() -> Vec<String> {
+    texts(ResultGroup::ALL, ResultGroup::as_str)
+}
+
+fn texts<T: Copy>(values: &[T], text: fn(T) -> &'static str) -> Vec<String> {
+    values.iter().map(|&value| text(value).to_owned()).collect()
 }
 
 fn kinds() -> Vec<String> {
@@ -296,11 +316,15 @@ mod tests {
             complete("search x --kind wor"),
             expect("wor", "work-item-templates work-items workspaces")
         );
+        assert_eq!(complete("yield --by week,prog"), expect("prog", "PROGRAM_NAME"));
+        assert_eq!(complete("pareto --by me"), expect("me", "MEASUREMENT"));
+        assert_eq!(complete("plot --measurement x --chart x"), expect("x", "xbar"));
+        assert_eq!(complete("yield --filter 'serial"), expect("serial", "serialNumber"));
         assert_eq!(complete("import f --into Lo"), expect("Lo", "'Long run' Loop"));
         assert_eq!(complete("select vo"), expect("vo", "volts"));
         assert_eq!(
             complete("sql select a from prod"),
-            expect("prod", "product_families product_family product_id products")
+            expect("prod", "product_families product_family product_id product_name products")
         );
         assert_eq!(complete("select part_n"), expect("part_n", "part_number part_numbers"));
         assert_eq!(complete("select timel"), expect("timel", "timeline"));

@@ -1,6 +1,7 @@
 //! The kinds of records: how they are listed and found.
 
 use stationdb::prelude::*;
+use stationdb::results::{QueryStepsRequest, Step};
 use stationdb::serde_json::{self, Value, json};
 use stationdb::tables::{QueryTablesRequest, TableId, TableMetadata};
 use stationdb::{Error, ErrorKind, Result, Session, from_json, from_json_strict};
@@ -90,6 +91,21 @@ pub const KINDS: &[Kind] = &[
         ],
         list: query!(results),
         find: get!(get_result),
+    },
+    Kind {
+        name: "steps",
+        event: "step",
+        fields: "",
+        columns: &[
+            "resultId",
+            "stepId",
+            "name",
+            "stepType",
+            "status.statusType",
+            "totalTimeInSeconds",
+        ],
+        list: steps,
+        find: RecordLookup::Never,
     },
     Kind {
         name: "specifications",
@@ -255,6 +271,37 @@ fn specifications<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Record
     Ok(Box::new(specs.map(|spec| spec.and_then(|spec| value(serde_json::to_value(spec))))))
 }
 
+/// Steps, page after page.
+fn steps<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
+    let mut request: QueryStepsRequest = from_json(&ask.request())?;
+    let mut page = Vec::new().into_iter();
+    let mut has_next = true;
+    Ok(Box::new(std::iter::from_fn(move || {
+        loop {
+            if let Some(step) = page.next() {
+                return Some(value(serde_json::to_value::<Step>(step)));
+            }
+            if !std::mem::take(&mut has_next) {
+                return None;
+            }
+            match session.query_steps(request.clone()) {
+                Ok(next) => {
+                    has_next = next.continuation_token.is_some();
+                    request.continuation_token = next.continuation_token;
+                    page = next.steps.into_iter();
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    })))
+}
+
+/// The number of steps, without reading them.
+fn step_count(session: &Session) -> Result<u64> {
+    let request = QueryStepsRequest::new().take(0).return_count(true);
+    Ok(session.query_steps(request)?.total_count.unwrap_or_default())
+}
+
 fn packages<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
     ask.is_plain("packages")?;
     let mut all = Vec::new();
@@ -272,6 +319,14 @@ impl Kind {
             Some(take) => Box::new(records.take(take)),
             None => records,
         })
+    }
+
+    /// The number of records, where it is known without them.
+    pub fn count(&self, session: &Session) -> Result<Option<u64>> {
+        match self.name {
+            "steps" => step_count(session).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn find(&self, session: &Session, id: &str) -> Result<Option<Value>> {

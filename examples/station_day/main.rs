@@ -1,8 +1,10 @@
 //! A day of a test station, from an empty directory to queries.
 //!
 //! The device under test is the computer that runs the example: its loop times, timer, memory and
-//! disk are measured. A second run adds a second work item to the same store.
+//! disk are measured. A second run adds a second work item to the same store, and its report has the
+//! yield and the capability of the last runs.
 
+mod history;
 mod machine;
 mod measure;
 mod package;
@@ -57,6 +59,8 @@ struct Options {
 /// One measured quantity and its specification.
 struct Check {
     name: String,
+    /// The measured column, which is the name of the measurement.
+    column: String,
     value: f64,
     unit: String,
     limit: String,
@@ -185,7 +189,11 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
             check.name, check.value, check.unit, check.limit
         ));
     }
-    let report = report(&machine, &work_item_id, &result, &checks, run.loop_ns.len());
+    let history = history::of(session, &result, &checks)?;
+    let mut report = report(&machine, &work_item_id, &result, &checks, run.loop_ns.len());
+    if let Some(history) = &history {
+        report += &history.table();
+    }
     let report_id = session.upload_file(
         &mut report.as_bytes(),
         UploadFileRequest::new().name(format!("Self-test report {work_item_id}.md")).metadata(
@@ -203,6 +211,13 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
             bytes(report.len() as u64)
         ),
     );
+    if let Some(history) = &history {
+        steps.note(history.summary());
+        for quantity in &history.quantities {
+            let [name, n, mean, ppk] = quantity.cells();
+            steps.note(format!("{name}: mean {mean} of {n} runs, Ppk {ppk}"));
+        }
+    }
 
     // Rows, table, result and work item become visible together, or not at all.
     let result_id = result.id.clone().ok_or("the result has no id")?;
@@ -325,7 +340,7 @@ fn check(
         .spec(spec.spec_id.as_deref().unwrap_or_default())
         .finish()?;
     let passed = step.status == Some(StatusType::Passed.into());
-    Ok(Some(Check { name, value, unit, limit, passed }))
+    Ok(Some(Check { name, column: column.clone(), value, unit, limit, passed }))
 }
 
 /// The measurements of a step as text.

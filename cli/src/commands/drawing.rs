@@ -16,6 +16,14 @@ pub struct Limit {
     pub value: f64,
 }
 
+/// Points that are drawn by themselves.
+#[derive(Default)]
+pub struct Marks {
+    /// What they are.
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
 /// What is drawn.
 pub struct Drawing {
     pub title: String,
@@ -24,6 +32,7 @@ pub struct Drawing {
     pub is_time: bool,
     pub curves: Vec<Curve>,
     pub limits: Vec<Limit>,
+    pub marks: Marks,
     /// Whether values are left out because they are infinite or NaN.
     pub is_partial: bool,
 }

@@ -27,6 +27,10 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     let mut counts = Map::new();
     let mut rows = 0;
     for kind in KINDS {
+        if let Some(count) = kind.count(&session)? {
+            counts.insert(kind.name.to_owned(), json!(count));
+            continue;
+        }
         let mut count = 0_u64;
         for record in kind.list(&session, &RecordsQuery::default())? {
             let record = record?;

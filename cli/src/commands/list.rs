@@ -3,6 +3,7 @@
 use stationdb::search::SearchRequest;
 use stationdb::serde_json::{Value, json};
 
+use super::tree;
 use crate::args::Ls;
 use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
@@ -52,6 +53,9 @@ pub fn watched<'r>(
 pub fn show(desk: &Desk, output: Output, id: &str, kind: Option<&str>) -> Outcome {
     let session = desk.session();
     let record = match kinds::find(&session, id, kind) {
+        Ok((kind, record)) if kind.name == "results" => {
+            return tree::show(desk, output, &session, record);
+        }
         Ok((_, record)) => record,
         Err(failure) if failure.code == Code::NotFound && kind.is_none() => {
             // The name of a table, perhaps.

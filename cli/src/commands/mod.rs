@@ -3,7 +3,9 @@
 
 mod axis;
 mod changes;
+mod chart;
 mod drawing;
+mod figures;
 mod import;
 mod info;
 #[cfg(feature = "lake")]
@@ -17,6 +19,7 @@ mod scale;
 #[cfg(feature = "sql")]
 mod sql;
 mod terminal;
+mod tree;
 mod upkeep;
 
 use stationdb::Store;
@@ -62,6 +65,9 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
         Command::Export(export) => rows::export(desk, output, export),
         Command::Import(import) => import::import(desk, output, import),
         Command::Plot(plot) => plot::plot(desk, output, plot),
+        Command::Yield(asked) => figures::yields(desk, output, asked),
+        Command::Pareto(asked) => figures::pareto(desk, output, asked),
+        Command::Capability(asked) => figures::capability(desk, output, asked),
         Command::Changes { since, take, follow } => {
             changes::changes(desk, output, *since, *take, *follow)
         }
@@ -113,6 +119,10 @@ mod tests {
             "search nothing",
             "export nothing",
             "plot nothing --y volts",
+            "plot --measurement nothing",
+            "yield",
+            "pareto",
+            "capability nothing",
             backup.as_str(),
             "verify",
         ] {

@@ -8,8 +8,8 @@ use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
 use super::axis::Axis;
-use super::drawing::Drawing;
-use super::scale::number;
+use super::drawing::{Drawing, Limit};
+use super::scale::{number, range};
 
 const SIZE: (u32, u32) = (1280, 640);
 const CURVES: [RGBColor; 6] = [
@@ -21,9 +21,85 @@ const CURVES: [RGBColor; 6] = [
     RGBColor(20, 140, 150),
 ];
 const LIMIT: RGBColor = RGBColor(90, 90, 90);
+const MARK: RGBColor = RGBColor(190, 30, 45);
+const BARS: RGBColor = RGBColor(150, 180, 215);
+/// Height of a picture of several drawings, and that of the first one.
+const TALL: (u32, u32) = (900, 540);
 
-pub fn draw(path: &Path, drawing: &Drawing) -> Result<(), Box<dyn Error>> {
-    draw_on(BitMapBackend::new(path, SIZE).into_drawing_area(), drawing)
+/// Draws one drawing, or two below each other.
+pub fn draw(path: &Path, drawings: &[&Drawing]) -> Result<(), Box<dyn Error>> {
+    if let [one] = drawings {
+        return draw_on(BitMapBackend::new(path, SIZE).into_drawing_area(), one);
+    }
+    let root = BitMapBackend::new(path, (SIZE.0, TALL.0)).into_drawing_area();
+    let (above, below) = root.split_vertically(TALL.1);
+    for (area, drawing) in [above, below].into_iter().zip(drawings) {
+        draw_on(area, drawing)?;
+    }
+    Ok(())
+}
+
+/// The bars of a histogram, and its limits as lines across.
+pub struct Bars {
+    pub title: String,
+    pub x_name: String,
+    /// Start, end and height of each.
+    pub bars: Vec<(f64, f64, f64)>,
+    pub limits: Vec<Limit>,
+}
+
+pub fn draw_bars(path: &Path, bars: &Bars) -> Result<(), Box<dyn Error>> {
+    let root = BitMapBackend::new(path, SIZE).into_drawing_area();
+    register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF)
+        .map_err(|_| "the font cannot be read")?;
+    let ends = bars.bars.iter().flat_map(|(from, to, _)| [*from, *to]);
+    let x = Places::new(range(ends.chain(bars.limits.iter().map(|limit| limit.value))));
+    let highest = bars.bars.iter().map(|bar| bar.2).fold(1.0, f64::max);
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(&bars.title, ("sans-serif", 24))
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(80)
+        .build_cartesian_2d(x.part(-0.05)..x.part(1.05), 0.0..highest * 1.1)?;
+    chart
+        .configure_mesh()
+        .x_desc(&bars.x_name)
+        .y_desc("values")
+        .label_style(("sans-serif", 15))
+        .axis_desc_style(("sans-serif", 17))
+        .light_line_style(RGBColor(240, 240, 240))
+        .bold_line_style(RGBColor(220, 220, 220))
+        .x_labels(8)
+        .x_label_formatter(&|place| number(x.value(*place)))
+        .y_label_formatter(&|count| number(*count))
+        .draw()?;
+    for (from, to, count) in &bars.bars {
+        let corners = [(x.place(*from), 0.0), (x.place(*to), *count)];
+        chart.draw_series([
+            Rectangle::new(corners, BARS.filled()),
+            Rectangle::new(corners, CURVES[0].stroke_width(1)),
+        ])?;
+    }
+    for limit in &bars.limits {
+        let place = x.place(limit.value);
+        chart
+            .draw_series(LineSeries::new(
+                [(place, 0.0), (place, highest * 1.1)],
+                MARK.stroke_width(2),
+            ))?
+            .label(&limit.name)
+            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], MARK.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(180, 180, 180))
+        .label_font(("sans-serif", 16))
+        .draw()?;
+    root.present()?;
+    Ok(())
 }
 
 /// The places of an axis on the chart: the values, or parts of the range where the marks between
@@ -96,6 +172,13 @@ fn draw_on(
             .label(&limit.name)
             .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], LIMIT.stroke_width(2)));
     }
+    if !drawing.marks.points.is_empty() {
+        let points = drawing.marks.points.iter().map(|(px, py)| (x.place(*px), y.place(*py)));
+        chart
+            .draw_series(points.map(|point| Circle::new(point, 4, MARK.filled())))?
+            .label(&drawing.marks.name)
+            .legend(|(x, y)| Circle::new((x + 9, y), 4, MARK.filled()));
+    }
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
@@ -114,7 +197,7 @@ mod tests {
 
     use super::*;
     use crate::commands::axis::EXTREMES;
-    use crate::commands::drawing::{Curve, Limit};
+    use crate::commands::drawing::{Curve, Marks};
     use crate::commands::terminal;
 
     #[test]
@@ -135,6 +218,10 @@ mod tests {
                             points: vec![(low, high), (high, low)],
                         }],
                         limits: vec![Limit { name: "limit".to_owned(), value: high }],
+                        marks: Marks {
+                            name: "mark".to_owned(),
+                            points: vec![(low, low), (high, high)],
+                        },
                         is_partial: false,
                     };
                     let mut buffer = vec![0; (SMALL.0 * SMALL.1 * 3) as usize];

@@ -1,6 +1,7 @@
 //! `plot`: reads the decimated rows, and hands the curves to the picture or the terminal.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use stationdb::Session;
 use stationdb::chrono::DateTime;
@@ -10,11 +11,11 @@ use stationdb::tables::{
     DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
 };
 
-use super::drawing::{Curve, Drawing, LEFT_OUT, Limit};
+use super::drawing::{Curve, Drawing, LEFT_OUT, Limit, Marks};
 use super::rows::{DraftFile, has_column};
 use super::scale::number;
-use super::{picture, terminal};
-use crate::args::Plot;
+use super::{chart, picture, terminal};
+use crate::args::{Chart, Plot, SeriesFlags};
 use crate::conditions;
 use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
@@ -33,9 +34,18 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     if let Some(path) = plot.output.as_ref().filter(|path| !is_png(path)) {
         return Err(Failure::usage(format!("{}: plots are written as .png", path.display())));
     }
+    if let Some(measurement) = &plot.measurement {
+        return chart::plot(desk, output, plot, measurement);
+    }
+    if plot.series != SeriesFlags::default() || plot.chart != Chart::Imr {
+        return Err(Failure::usage(
+            "--chart and the options of test results are for a measurement; name one with \
+             --measurement",
+        ));
+    }
     let (bar, control) = Bar::new(desk.interrupt.control(), "reading", None);
     let session = desk.session().with_control(&control);
-    let table = kinds::metadata(&session, &plot.table)?;
+    let table = kinds::metadata(&session, plot.table.as_deref().unwrap_or_default())?;
     let (width, height) = terminal::size();
     let intervals = match &plot.output {
         Some(_) => PICTURE_INTERVALS,
@@ -50,11 +60,7 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
         out.write_all(terminal::draw(&drawing, width, height).as_bytes()).map_err(failed)?;
         return out.flush().map_err(failed);
     };
-    let draft = DraftFile::new(target, ".png")?;
-    picture::draw(draft.path(), &drawing).map_err(|error| {
-        Failure::new(crate::failure::Code::Failed, format!("drawing {}: {error}", target.display()))
-    })?;
-    draft.finish()?;
+    to_file(target, |path| picture::draw(path, &[&drawing]))?;
     let name = target.display().to_string();
     let mut message =
         format!("plotted {points} points of {} rows to {name}", table.row_count.unwrap_or(0));
@@ -66,6 +72,18 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
         &message,
         &json!({"file": name, "points": points, "rows": rows, "isPartial": drawing.is_partial}),
     )
+}
+
+/// Draws into a file that appears when it is complete.
+pub fn to_file(
+    target: &Path,
+    draw: impl FnOnce(&Path) -> Result<(), Box<dyn std::error::Error>>,
+) -> Outcome {
+    let draft = DraftFile::new(target, ".png")?;
+    draw(draft.path()).map_err(|error| {
+        Failure::new(crate::failure::Code::Failed, format!("drawing {}: {error}", target.display()))
+    })?;
+    draft.finish()
 }
 
 fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -> Outcome<Drawing> {
@@ -128,6 +146,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         is_time: is_time(&x_name),
         curves: curves.collect(),
         limits: limits(session, plot)?,
+        marks: Marks::default(),
         is_partial,
         x_name: printable(&x_name),
     })
@@ -142,7 +161,8 @@ fn coordinate(cell: &str, is_time: bool) -> Option<f64> {
     cell.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-fn limits(session: &Session, plot: &Plot) -> Outcome<Vec<Limit>> {
+/// The limits that the options name.
+pub fn limits(session: &Session, plot: &Plot) -> Outcome<Vec<Limit>> {
     let mut limits = Vec::new();
     for &value in plot.limit.iter().filter(|value| value.is_finite()) {
         limits.push(Limit { name: format!("limit {}", number(value)), value });

@@ -3,11 +3,14 @@
 use console::{Color, Term, measure_text_width, style};
 
 use super::axis::Axis;
-use super::drawing::{Drawing, LEFT_OUT};
+use super::drawing::{Drawing, LEFT_OUT, Limit};
+use super::picture::Bars;
 use super::scale::number;
 
 const CURVES: [Color; 6] =
     [Color::Cyan, Color::Red, Color::Green, Color::Magenta, Color::Yellow, Color::Blue];
+/// The colour of marks among those of curves.
+const MARK: usize = 1;
 /// Characters of the plot without axes, if the output is no terminal.
 const PLAIN: (usize, usize) = (68, 18);
 /// Columns of a terminal that the y axis takes.
@@ -102,6 +105,13 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
             before = Some(dot);
         }
     }
+    for (x, y) in &drawing.marks.points {
+        // Several dots, so that they differ from a line.
+        let (at, up) = (column(*x), line(*y));
+        for dot in [(at, up), (at + 1, up), (at, up.saturating_sub(1)), (at, up + 1)] {
+            canvas.dot(dot.0, dot.1.min(height * 4 - 1), Some(MARK));
+        }
+    }
     let labels = [(0, number(high)), (height / 2, number(up.at(0.5)))];
     let label = |row: usize| {
         let last = (row + 1 == height).then(|| number(low));
@@ -121,6 +131,10 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
         legend.push(style(&curve.name).fg(CURVES[at % CURVES.len()]).to_string());
     }
     legend.extend(drawing.limits.iter().map(|limit| format!("┄ {}", limit.name)));
+    if !drawing.marks.points.is_empty() {
+        let name = format!("● {}", drawing.marks.name);
+        legend.push(style(name).fg(CURVES[MARK]).to_string());
+    }
     if drawing.is_partial {
         legend.push(LEFT_OUT.to_owned());
     }
@@ -128,10 +142,77 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
     text
 }
 
+/// A histogram as text: a line for each range, and one for each limit between them.
+pub fn draw_bars(bars: &Bars, width: usize) -> String {
+    let highest = bars.bars.iter().map(|bar| bar.2).fold(1.0, f64::max);
+    let step = bars.bars.iter().map(|(from, to, _)| to - from).fold(f64::INFINITY, f64::min);
+    let mut limits: Vec<&Limit> = bars.limits.iter().collect();
+    limits.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let mut limits = limits.into_iter().peekable();
+    let cross = |limit: &Limit| {
+        let line = "┄".repeat(width / 2);
+        format!("{:>11} {}\n", "", style(format!("┼{line} {}", limit.name)).fg(CURVES[1]))
+    };
+    let mut text = format!("{}\n", style(&bars.title).bold());
+    for (from, _, count) in &bars.bars {
+        while let Some(limit) = limits.next_if(|limit| limit.value <= *from) {
+            text.push_str(&cross(limit));
+        }
+        // A place is kept for the number behind the longest bar.
+        let length = count / highest * width.saturating_sub(12) as f64;
+        let bar = style("█".repeat(length.ceil() as usize)).fg(CURVES[0]);
+        let space = if *count > 0.0 { " " } else { "" };
+        text.push_str(&format!("{:>11} │{bar}{space}{count}\n", fine(*from, step)));
+    }
+    if let Some((_, to, _)) = bars.bars.last() {
+        while let Some(limit) = limits.next_if(|limit| limit.value <= *to) {
+            text.push_str(&cross(limit));
+        }
+        text.push_str(&format!("{:>11} └{}\n", fine(*to, step), "─".repeat(width / 2)));
+    }
+    for limit in limits {
+        text.push_str(&cross(limit));
+    }
+    text
+}
+
+/// A number with as many digits as tell the starts of ranges apart.
+fn fine(value: f64, step: f64) -> String {
+    let digits = -step.log10().floor() + 1.0;
+    if value.abs() < 1e6 && (0.0..=9.0).contains(&digits) {
+        return format!("{value:.0$}", digits as usize);
+    }
+    number(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::drawing::{Curve, Limit};
+    use crate::commands::drawing::{Curve, Marks};
+
+    #[test]
+    fn a_histogram_has_its_limits_between_its_ranges() {
+        console::set_colors_enabled(false);
+        let limit = |name: &str, value| Limit { name: name.to_owned(), value };
+        let bars = Bars {
+            title: "VOUT".to_owned(),
+            x_name: "VOUT".to_owned(),
+            bars: vec![(1.0, 1.5, 2.0), (1.5, 2.0, 0.0), (2.0, 2.5, 4.0)],
+            limits: vec![limit("high", 3.0), limit("low", 1.7)],
+        };
+        let text = draw_bars(&bars, 20);
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        let expected = [
+            "VOUT",
+            "1.00 │████ 2",
+            "1.50 │0",
+            "┼┄┄┄┄┄┄┄┄┄┄ low",
+            "2.00 │████████ 4",
+            "2.50 └──────────",
+            "┼┄┄┄┄┄┄┄┄┄┄ high",
+        ];
+        assert_eq!(lines, expected, "{text}");
+    }
 
     #[test]
     fn a_spike_and_a_limit_are_seen() {
@@ -142,6 +223,7 @@ mod tests {
             is_time: false,
             curves: vec![Curve { name: "volts".to_owned(), points: points.collect() }],
             limits: vec![Limit { name: "max 9".to_owned(), value: 9.0 }],
+            marks: Marks::default(),
             is_partial: false,
         };
         console::set_colors_enabled(false);

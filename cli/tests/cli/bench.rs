@@ -152,7 +152,10 @@ fn fill(session: &Session) {
     session.create_products(vec![other]).unwrap().require_all().unwrap();
     let result = request!({"programName": "Gain", "status": {"statusType": "PASSED"},
         "partNumber": "P-1", "serialNumber": "SN-1"});
-    session.create_results(vec![result]).unwrap().require_all().unwrap();
+    let made = session.create_results(vec![result]).unwrap();
+    let step = request!({"name": "Gain", "resultId": made.results[0].id.clone().unwrap(),
+        "stepType": "NumericLimitTest", "status": {"statusType": "PASSED"}});
+    session.create_steps(vec![step], false).unwrap().require_all().unwrap();
     let specs = session.create_specs(request!({"specs": [
         {"productId": product, "specId": "GAIN", "name": "Gain", "type": "PARAMETRIC", "unit": "V",
             "limit": {"min": -1, "max": 9}},

@@ -9,6 +9,7 @@ mod other_ways;
 #[path = "../../../tests/common/package.rs"]
 mod package;
 mod records;
+mod results;
 mod rows;
 mod scripts;
 #[cfg(unix)]

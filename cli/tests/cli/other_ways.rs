@@ -3,7 +3,7 @@
 use crate::bench::{Bench, program, run};
 
 /// The commands, each with what its page has to say.
-const COMMANDS: [(&str, &str); 13] = [
+const COMMANDS: [(&str, &str); 16] = [
     ("info", "health"),
     ("ls", "--filter"),
     ("show", "--kind"),
@@ -12,6 +12,9 @@ const COMMANDS: [(&str, &str); 13] = [
     ("export", "--where"),
     ("import", "--separator"),
     ("plot", "--spec"),
+    ("yield", "--shift-hours"),
+    ("pareto", "--first-pass"),
+    ("capability", "--within"),
     ("changes", "--follow"),
     ("backup", "earlier backup"),
     ("restore", "interrupted restore"),

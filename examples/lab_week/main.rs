@@ -1,12 +1,16 @@
 //! A week of a small lab: templates, 200 work items on five systems, scheduling with conflicts that
-//! the caller finds by query, execution with its own job runner, and a summary of counts by state
-//! at the end.
+//! the caller finds by query, execution with its own job runner, and a summary of counts by state;
+//! then the results of some thousand tests, with their yields by day, the Pareto of their failures,
+//! and the capability of a measurement that drifts.
 //!
 //! ```text
 //! cargo run --example lab_week [directory]
 //! ```
 
+mod tests;
+
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use chrono::{DateTime, Duration, Utc};
 use stationdb::lab::{
@@ -80,7 +84,12 @@ fn main() -> Result<()> {
         let bar = "#".repeat(usize::try_from(count / 4).unwrap_or_default());
         println!("{:<17} {count:>5}  {bar}", state.as_str());
     }
-    Ok(())
+
+    let start = Instant::now();
+    let count = tests::run(&session)?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("\nstored {count} results of tests with their steps in {seconds:.1} s");
+    tests::tell(&session)
 }
 
 /// Creates a template whose START queues two jobs on the reserved system, and whose APPROVE closes
