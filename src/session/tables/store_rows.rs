@@ -37,6 +37,7 @@ use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::ranges::RangeSet;
+use crate::value::stored::{self, Members};
 use crate::value::{Control, RecordKey, trace};
 
 /// Segments that one pass of sealing writes at most.
@@ -81,6 +82,18 @@ impl RowChunk {
     fn of((key, row): (Vec<u8>, Vec<u8>)) -> Self {
         let first = key.last_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first));
         Self { first, row, key }
+    }
+
+    /// Calls `f` with the values of the list in the envelope, as [`stored::each_listed`] does.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn each_listed<T: crate::value::Stored + Default>(
+        &self,
+        wanted: Members,
+        f: &mut dyn FnMut(&T) -> bool,
+    ) -> Result<()> {
+        stored::each_listed(envelope::open(&self.key, 0, &self.row)?, wanted, f)
     }
 
     /// The value in the envelope.

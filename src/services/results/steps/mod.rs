@@ -4,6 +4,7 @@
 //! `convert` knows both forms of a step.
 
 pub(super) mod check;
+mod chunk_test;
 mod convert;
 mod csv;
 mod edits;
@@ -33,6 +34,7 @@ use crate::session::tables::{chunks, drop_rows, sealed_pick};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
+pub(super) use chunk_test::members;
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
