@@ -2,10 +2,10 @@
 //! store is opened after a kill. `BENCH_RESULTS` results of `BENCH_STEPS` steps.
 //!
 //! The peers are in `benches/peers/w10.py`, which reads the values and the answers that this leaves
-//! in `BENCH_DATA`, and compares its own answers with them. The answers of the figures of results
-//! are there too, and the peers compute them.
+//! in `BENCH_DATA`, and compares its own answers with them. Figures of results are among them.
 
 mod answers;
+mod figures;
 pub mod killed;
 mod rows;
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stationdb::prelude::*;
 use stationdb::results::{
-    CreateStepRequest, QueryResultsRequest, QueryStepsRequest, ResultOrderBy, Step, StepOrderBy,
+    QueryResultsRequest, QueryStepsRequest, ResultOrderBy, ResultWithSteps, Step, StepOrderBy,
     TestResultId, UpdateStepRequest,
 };
 use stationdb::{Control, Identity, Session, Store};
@@ -22,6 +22,7 @@ use stationdb::{Control, Identity, Session, Store};
 use crate::common::{Res, Scale, bytes_below, hash, quantile, timed};
 use crate::measurements::{repeat, with_peak_memory};
 use answers::{Answers, PAGE, PART};
+use figures::Figures;
 use rows::{Rows, moment, part_number, step_name};
 
 /// Results of one commit of the load.
@@ -45,28 +46,16 @@ fn session(store: &Store) -> Session {
 
 /// Stores results with their steps in one commit. Returns their ids.
 fn append(session: &Session, rows: &Rows, results: &[u64]) -> Res<Vec<TestResultId>> {
-    let requests = results.iter().map(|result| rows.result(*result)).collect();
-    let steps: Vec<Vec<CreateStepRequest>> =
-        results.iter().map(|result| rows.steps_of(*result)).collect();
-    append_made(session, requests, steps)
+    append_made(session, &results.iter().map(|result| made(rows, *result)).collect::<Vec<_>>())
 }
 
-fn append_made(
-    session: &Session,
-    results: Vec<stationdb::results::CreateResultRequest>,
-    steps: Vec<Vec<CreateStepRequest>>,
-) -> Res<Vec<TestResultId>> {
-    Ok(session.transaction(|transaction| {
-        let made = transaction.create_results(results)?.into_result()?.results;
-        let ids: Vec<TestResultId> =
-            made.into_iter().map(|result| result.id.unwrap_or_default()).collect();
-        let own = ids.iter().zip(steps);
-        let steps = own.flat_map(|(id, steps)| {
-            steps.into_iter().map(move |step| step.result_id(id.to_string()))
-        });
-        transaction.create_steps(steps.collect(), false)?.require_all()?;
-        Ok(ids)
-    })?)
+fn made(rows: &Rows, result: u64) -> ResultWithSteps {
+    ResultWithSteps::new(rows.result(result)).steps(rows.steps_of(result))
+}
+
+fn append_made(session: &Session, results: &[ResultWithSteps]) -> Res<Vec<TestResultId>> {
+    let made = session.append_results(results)?.into_result()?.results;
+    Ok(made.into_iter().map(|result| result.id.unwrap_or_default()).collect())
 }
 
 /// Runs the workload.
@@ -99,9 +88,8 @@ fn load(scale: &Scale, store: &Store, rows: &Rows) -> Res<Vec<TestResultId>> {
     let (peak, ()) = with_peak_memory(|| {
         for from in (0..rows.results).step_by(BATCH as usize) {
             let numbers = from..(from + BATCH).min(rows.results);
-            let results = numbers.clone().map(|result| rows.result(result)).collect();
-            let steps = numbers.map(|result| rows.steps_of(result)).collect();
-            let (took, made) = timed(|| append_made(&session, results, steps))?;
+            let results: Vec<_> = numbers.map(|result| made(rows, result)).collect();
+            let (took, made) = timed(|| append_made(&session, &results))?;
             seconds.push(took);
             ids.extend(made);
         }
@@ -284,7 +272,13 @@ fn queries(
     tell("steps_of_week_first_100_by_time", &mut || {
         assert_first_of_week(session, rows, answers, by_time())
     })?;
-    tell("steps_of_week_count", &mut || assert_count_of_week(session, rows, answers))
+    tell("steps_of_week_count", &mut || assert_count_of_week(session, rows, answers))?;
+    let wanted = Figures::new(rows);
+    tell("yield_by_week", &mut || wanted.assert_yields(session))?;
+    tell("pareto", &mut || wanted.assert_pareto(session))?;
+    tell("capability", &mut || wanted.assert_capability(session))?;
+    tell("histogram", &mut || wanted.assert_histogram(session))?;
+    tell("control_chart", &mut || wanted.assert_chart(session))
 }
 
 /// Updates of single steps and deletions of results, each a durable commit.
@@ -347,8 +341,8 @@ fn commits(scale: &Scale, rows: &Rows) -> Res<()> {
         let session = session(&store);
         let mut taken = Vec::new();
         for result in 0..count {
-            let (results, steps) = (vec![rows.result(result)], vec![rows.steps_of(result)]);
-            taken.push(timed(|| append_made(&session, results, steps))?.0);
+            let results = [made(rows, result)];
+            taken.push(timed(|| append_made(&session, &results))?.0);
         }
         rate.push(count as f64 / taken.iter().sum::<f64>());
         middle.push(quantile(&taken, 0.5) * 1e3);

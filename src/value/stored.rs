@@ -337,6 +337,31 @@ pub(crate) fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Membe
     decode(payload, &mut |input| value.fill(input, wanted))
 }
 
+/// Calls `f` with the values of the list that is the only member of a record, until it returns
+/// false. Only the wanted members are read; the others have their defaults.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn each_listed<T: Stored + Default>(
+    payload: Payload<'_>,
+    wanted: Members,
+    f: &mut dyn FnMut(&T) -> bool,
+) -> Result<()> {
+    decode(payload, &mut |input| {
+        let mut value = T::default();
+        let mut is_wanted = true;
+        for _ in 0..take_len(input)? {
+            if is_wanted {
+                value.fill(input, wanted)?;
+                is_wanted = f(&value);
+            } else {
+                T::skip(input)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 fn decode(
     payload: Payload<'_>,
     take: &mut dyn FnMut(&mut Input<'_>) -> DecodeResult<()>,

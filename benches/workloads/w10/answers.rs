@@ -1,7 +1,6 @@
 //! What the queries and figures of W10 have to answer, by a naive pass over the rows.
 //!
-//! The file that the peers read has all of it. The store's own figures are compared with it as soon
-//! as the service has them: yields, Pareto, capability, histogram and control chart.
+//! The file that the peers read has all of it.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -18,7 +17,7 @@ pub const PAGE: usize = 100;
 /// The part number that is asked for.
 pub const PART: u64 = 7;
 /// Ranges of the histogram.
-const BINS: usize = 50;
+pub const BINS: usize = 50;
 /// The mean of the range of two independent standard normal values.
 const D2: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 /// Points in a row on one side of the center that break the rule of runs.
@@ -59,8 +58,7 @@ impl Answers {
             }
         }
         noise.flush()?;
-        let values: Vec<f64> =
-            (0..rows.results).map(|result| rows.value(result, rows.asked_step())).collect();
+        let values = values(rows);
         let (from, to) = rows.asked_week();
         let answers = json!({
             "newest": self.newest,
@@ -80,8 +78,13 @@ impl Answers {
     }
 }
 
+/// The values of the measurement that is asked for.
+pub fn values(rows: &Rows) -> Vec<f64> {
+    (0..rows.results).map(|result| rows.value(result, rows.asked_step())).collect()
+}
+
 /// Start of the week, units whose first result started in it, and how many of these passed.
-fn yield_by_week(rows: &Rows) -> Vec<(i64, u64, u64)> {
+pub fn yield_by_week(rows: &Rows) -> Vec<(i64, u64, u64)> {
     let mut weeks: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
     for result in (0..rows.results).filter(|result| rows.unit(*result) == *result) {
         // 1970 began on a Thursday, three days after a Monday.
@@ -95,7 +98,7 @@ fn yield_by_week(rows: &Rows) -> Vec<(i64, u64, u64)> {
 }
 
 /// Path of the first failing step of each bad result, the most frequent one first.
-fn pareto(rows: &Rows) -> Vec<(Option<String>, u64)> {
+pub fn pareto(rows: &Rows) -> Vec<(Option<String>, u64)> {
     let mut counts: BTreeMap<Option<u64>, u64> = BTreeMap::new();
     for result in (0..rows.results).filter(|result| rows.status(*result) != StatusType::Passed) {
         *counts.entry(rows.first_failing(result)).or_default() += 1;
@@ -114,7 +117,7 @@ fn mean_moving_range(values: &[f64]) -> f64 {
     mean(values.windows(2).map(|pair| (pair[1] - pair[0]).abs()))
 }
 
-fn capability(values: &[f64], (low, high): (f64, f64)) -> Value {
+pub fn capability(values: &[f64], (low, high): (f64, f64)) -> Value {
     let mean = mean(values.iter().copied());
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let overall = (squares / (values.len() as f64 - 1.0)).sqrt();
@@ -127,7 +130,7 @@ fn capability(values: &[f64], (low, high): (f64, f64)) -> Value {
     })
 }
 
-fn histogram(values: &[f64]) -> Value {
+pub fn histogram(values: &[f64]) -> Value {
     let lower = values.iter().copied().fold(f64::INFINITY, f64::min);
     let upper = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let starts: Vec<f64> =
@@ -139,7 +142,7 @@ fn histogram(values: &[f64]) -> Value {
     json!({ "lower": lower, "upper": upper, "counts": counts })
 }
 
-fn control_chart(values: &[f64]) -> Value {
+pub fn control_chart(values: &[f64]) -> Value {
     let (center, range) = (mean(values.iter().copied()), mean_moving_range(values));
     let (lower, upper) = (center - 3.0 * range / D2, center + 3.0 * range / D2);
     let beyond = values.iter().filter(|value| **value < lower || **value > upper).count();

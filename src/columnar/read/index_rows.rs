@@ -1,9 +1,12 @@
 //! The rows with one index value.
 
-use crate::arrow::array::RecordBatch;
-use crate::error::Result;
+use std::ops::Range;
 
-use super::view::TableView;
+use super::view::{Run, TableView};
+use crate::arrow::array::RecordBatch;
+use crate::columnar::schema::TableSchema;
+use crate::error::Result;
+use crate::value::ranges::of_numbers;
 
 /// Rows with one index value, from one run.
 #[derive(Debug)]
@@ -29,16 +32,49 @@ pub(crate) fn index_rows(
     let columns = columns.unwrap_or(&all);
     let mut found = Vec::new();
     for run in view.runs() {
-        let (least, greatest) = run.index_range();
-        if value < least || greatest < value {
-            continue;
-        }
-        let from = run.rows_before(schema, value, false)?;
-        let ranges = run.live(from..run.rows_before(schema, value, true)?);
+        let ranges = live_rows(run, schema, value)?;
         if !ranges.is_empty() {
             let batch = run.read(schema, columns, &ranges)?;
             found.push(IndexRows { batch, ordinals: run.ordinals(&ranges)? });
         }
     }
     Ok(found)
+}
+
+/// The rows of a run whose index has this value.
+fn live_rows(run: &Run, schema: &TableSchema, value: i64) -> Result<Vec<Range<usize>>> {
+    let (least, greatest) = run.index_range();
+    if value < least || greatest < value {
+        return Ok(Vec::new());
+    }
+    Ok(run.live(run.rows_equal(schema, value)?))
+}
+
+/// Picks rows that follow each other.
+pub(crate) type IndexPick<'p> = dyn Fn(&RecordBatch) -> Result<Option<Range<usize>>> + 'p;
+
+/// The rows, with all columns, that `pick` picks by these columns from those whose index has this
+/// value; of the first run of which it picks any.
+///
+/// # Errors
+/// Those of `pick`; `Corrupt`, `Io`.
+pub(crate) fn picked_rows(
+    view: &TableView,
+    value: i64,
+    columns: &[usize],
+    pick: &IndexPick<'_>,
+) -> Result<Option<RecordBatch>> {
+    let schema = &view.schema;
+    for run in view.runs() {
+        let ranges = live_rows(run, schema, value)?;
+        if ranges.is_empty() {
+            continue;
+        }
+        let Some(picked) = pick(&run.read(schema, columns, &ranges)?)? else { continue };
+        let all: Vec<usize> = (0..schema.len()).collect();
+        let rows: Vec<usize> =
+            ranges.into_iter().flatten().skip(picked.start).take(picked.len()).collect();
+        return run.read(schema, &all, &of_numbers(rows.into_iter())).map(Some);
+    }
+    Ok(None)
 }

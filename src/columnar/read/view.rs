@@ -342,6 +342,34 @@ impl Run {
         Ok(from..to)
     }
 
+    /// The rows with this index value.
+    pub(in crate::columnar) fn rows_equal(
+        &self,
+        schema: &TableSchema,
+        value: i64,
+    ) -> Result<Range<usize>> {
+        if let RunStorage::Segment(_) = &self.stored {
+            // Mostly all of them are in one block, which is read once.
+            let levels = self.index_summary(schema)?.blocks();
+            let first = levels.partition_point(|block| block.max < value);
+            let end = levels.partition_point(|block| block.min <= value);
+            if end <= first + 1 {
+                let from = (first * BLOCK_ROWS).min(self.row_count());
+                let to = (end.max(first) * BLOCK_ROWS).min(self.row_count());
+                if from == to {
+                    return Ok(from..to);
+                }
+                let batch =
+                    self.read(schema, &[schema.index()], std::slice::from_ref(&(from..to)))?;
+                let values = index_values(batch.column(0))?;
+                let before = values.partition_point(|other| *other < value);
+                return Ok(from + before..from + values.partition_point(|other| *other <= value));
+            }
+        }
+        let from = self.rows_before(schema, value, false)?;
+        Ok(from..self.rows_before(schema, value, true)?)
+    }
+
     /// The number of rows whose index value is less than `value`, or, with `or_equal`, not greater.
     pub(in crate::columnar) fn rows_before(
         &self,

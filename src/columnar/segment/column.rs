@@ -346,29 +346,35 @@ impl ColumnChunk<'_> {
         let valid =
             valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
         // Nulls have no stored value.
-        let count = valid.map_or(wanted, |valid| valid.iter().filter(|valid| **valid).count());
+        let stored_before = |row: usize| {
+            let valid = valid.map(|valid| valid.get(..row).unwrap_or(valid));
+            valid.map_or(row, |valid| valid.iter().filter(|valid| **valid).count())
+        };
+        let count = stored_before(wanted);
         scratch.values.clear();
         scratch.codes.clear();
+        // The first row that is decoded: the first wanted one, if the encoding can skip values.
         let mut first = 0;
         match encoding {
             PLAIN => {
-                // Values of fixed width can be skipped.
-                let body = match scratch.values.width().filter(|_| valid.is_none()) {
+                let body = match scratch.values.width() {
                     Some(width) => {
                         first = before;
-                        body.get(before * width..).ok_or_else(damaged)?
+                        body.get(stored_before(first) * width..).ok_or_else(damaged)?
                     }
                     None => body,
                 };
-                scratch.values.plain(body, count - first).ok_or_else(damaged)?;
+                let count = count - stored_before(first);
+                scratch.values.plain(body, count).ok_or_else(damaged)?;
             }
             DELTA_BINARY_PACKED => {
                 let before = if valid.is_none() { before } else { 0 };
                 first = scratch.values.packed_deltas(body, before..count).ok_or_else(damaged)?;
             }
             _ if is_coded => {
+                first = before;
                 let (&width, body) = body.split_first().ok_or_else(damaged)?;
-                hybrid(body, usize::from(width), 0..count, &mut scratch.codes)
+                hybrid(body, usize::from(width), stored_before(first)..count, &mut scratch.codes)
                     .ok_or_else(damaged)?;
                 check_codes(&scratch.codes, &**self.dictionary_of(&mut scratch.dictionary)?)?;
             }
@@ -379,15 +385,15 @@ impl ColumnChunk<'_> {
             let dictionary = scratch.dictionary.as_deref().ok_or_else(damaged)?;
             cells = Cells::Codes(&scratch.codes, dictionary);
         }
-        // With nulls, the values were decoded from the start of the page. They are spread over the
-        // rows, with a blank for each null.
+        // Without nulls there is one value for each row.
         let Some(valid) = valid else {
             return visit(&Stretch { first: rows.start + first, cells, valid: None });
         };
+        let valid = valid.get(first..).ok_or_else(damaged)?;
         scratch.spread.clear();
         scratch.spread.spread(&cells, valid).ok_or_else(damaged)?;
         visit(&Stretch {
-            first: rows.start,
+            first: rows.start + first,
             cells: Cells::Values(&*scratch.spread),
             valid: Some(valid),
         })

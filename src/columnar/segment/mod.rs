@@ -14,6 +14,7 @@ mod extreme_rows;
 mod mend;
 mod meta;
 mod reader;
+mod same_value;
 mod summary;
 mod summary_file;
 mod values;

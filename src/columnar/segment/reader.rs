@@ -18,6 +18,7 @@ use super::checked::{self, CheckedFile};
 use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
+use super::same_value::SameValue;
 use super::summary::ColumnSummary;
 use super::summary_file::{Section, SummaryFile};
 use super::values::Part;
@@ -346,6 +347,14 @@ impl Segment {
         })
     }
 
+    /// The value that all rows of a column of a row group have, if its statistics tell it.
+    fn same_value(&self, group: usize, column: usize) -> Option<SameValue<'_>> {
+        let metadata = self.parquet.metadata();
+        let chunk = metadata.row_groups().get(group)?.columns().get(column)?;
+        let data_type = self.schema.columns().get(column)?.data_type;
+        SameValue::of(chunk.statistics()?, data_type, self.group_rows(group) as u64)
+    }
+
     fn group_rows(&self, group: usize) -> usize {
         match (self.group_starts.get(group), self.group_starts.get(group + 1)) {
             (Some(from), Some(to)) => to - from,
@@ -407,6 +416,15 @@ impl Segment {
         column: usize,
         by_group: &[(usize, usize, Vec<Range<usize>>)],
     ) -> Result<ArrayRef> {
+        let data_type = self.schema.column(column)?.data_type;
+        let row_count =
+            by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len).sum();
+        let first = by_group.first().and_then(|(group, ..)| self.same_value(*group, column));
+        if let Some(same) = first
+            && by_group.iter().skip(1).all(|(group, ..)| self.same_value(*group, column) == first)
+        {
+            return same.array(data_type, row_count);
+        }
         let chunks: Option<Vec<ColumnChunk<'_>>> =
             by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
         let Some(chunks) = chunks else {
@@ -417,8 +435,7 @@ impl Segment {
             let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
             return concat(&parts).map_err(bad_batch);
         };
-        let rows = by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len);
-        let mut cells = DecodedColumn::new(self.schema.column(column)?.data_type, rows.sum());
+        let mut cells = DecodedColumn::new(data_type, row_count);
         for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
             chunk.read(ranges, &mut cells)?;
         }

@@ -5,13 +5,15 @@
 //! are selected, so a filter of measurements reads no other row.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::stored::{
-    StepChunk, StoredData, StoredParameter, StoredStep, index_of, rest_of, result_key,
+    StepChunk, StoredData, StoredParameter, StoredStep, generated_seq, index_of, rest_of,
+    result_key,
 };
 use crate::arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, Float64Builder, Int64Builder, RecordBatch,
@@ -303,6 +305,38 @@ pub(crate) fn row_count(payload: Payload<'_>) -> Result<u64> {
 pub(crate) fn is_of(result: RecordKey, rest: &RecordBatch, row: usize) -> bool {
     let rest = rest.columns().first().and_then(|rest| rest.as_primitive_opt::<Int64Type>());
     rest.is_some_and(|rest| row < rest.len() && rest.value(row) == rest_of(result))
+}
+
+/// The rows of the step of a result with this id. The batch has the columns `ResultRest`, `Seq`,
+/// `StepId` and `Rows`.
+///
+/// # Errors
+/// `Corrupt` for other columns.
+pub(crate) fn rows_with_id(
+    batch: &RecordBatch,
+    result: RecordKey,
+    id: &str,
+) -> Result<Option<Range<usize>>> {
+    let ints = |at: usize, column| {
+        let array = batch.columns().get(at);
+        array.and_then(|array| array.as_primitive_opt::<Int64Type>()).ok_or_else(|| damaged(column))
+    };
+    let (rest, seq, rows) = (ints(0, Of::ResultRest)?, ints(1, Of::Seq)?, ints(3, Of::Rows)?);
+    let ids = batch.columns().get(2).and_then(|array| array.as_string_opt::<i32>());
+    let ids = ids.ok_or_else(|| damaged(Of::StepId))?;
+    let generated = generated_seq(result, id);
+    let is_wanted = |row: &usize| {
+        // Only the first row of a step has the number of its rows.
+        let is_first = rest.value(*row) == rest_of(result) && !rows.is_null(*row);
+        is_first
+            && match ids.is_null(*row) {
+                true => generated == Some(seq.value(*row).cast_unsigned()),
+                false => ids.value(*row) == id,
+            }
+    };
+    let Some(first) = (0..batch.num_rows()).find(is_wanted) else { return Ok(None) };
+    let count = usize::try_from(rows.value(first)).map_err(|_| damaged(Of::Rows))?;
+    Ok(Some(first..first.saturating_add(count)))
 }
 
 /// Reads the rows of a batch with all columns.

@@ -63,7 +63,7 @@ pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use state::{directory, schema_of};
 pub(crate) use store_rows::{
     ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_rows,
-    sealed, sealed_rows,
+    sealed, sealed_pick, sealed_rows,
 };
 
 #[cfg(test)]

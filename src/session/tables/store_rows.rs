@@ -11,22 +11,25 @@
 //!   the order of the index, and rows with one index value the order of append.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::append::add_segments;
 use super::deleted::{Cause, add_deleted, dead_rows, delete_ordinals};
-use super::open::open_table;
+use super::open::open_rows;
 use super::sink::{SORT_ROWS, SegmentSink};
 use super::state::key_of;
 use super::state::{
     TableState, directory, forget_files, manifest, put_table_state, state, state_in,
 };
 use crate::arrow::array::RecordBatch;
-use crate::columnar::{IndexRows, SegmentMeta, TableView, index_rows};
+use crate::columnar::{
+    IndexPick, IndexRows, Layouts, SegmentMeta, TableSchema, TableView, index_rows, picked_rows,
+};
 use crate::error::{Error, Result};
 use crate::model::Resource;
-use crate::model::tables::store_table::StoreTable;
+use crate::model::tables::store_table::{STORE_TABLES, StoreTable};
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::sessions::{Access, Session};
@@ -34,6 +37,7 @@ use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::ranges::RangeSet;
+use crate::value::stored::{self, Members};
 use crate::value::{Control, RecordKey, trace};
 
 /// Segments that one pass of sealing writes at most.
@@ -78,6 +82,18 @@ impl RowChunk {
     fn of((key, row): (Vec<u8>, Vec<u8>)) -> Self {
         let first = key.last_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first));
         Self { first, row, key }
+    }
+
+    /// Calls `f` with the values of the list in the envelope, as [`stored::each_listed`] does.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn each_listed<T: crate::value::Stored + Default>(
+        &self,
+        wanted: Members,
+        f: &mut dyn FnMut(&T) -> bool,
+    ) -> Result<()> {
+        stored::each_listed(envelope::open(&self.key, 0, &self.row)?, wanted, f)
     }
 
     /// The value in the envelope.
@@ -189,16 +205,27 @@ pub(crate) fn change_chunks<T: crate::value::Stored>(
 }
 
 /// The sealed rows of the table; `None` if there are none.
-pub(crate) fn sealed(
-    view: &View<'_>,
-    table: &StoreTable,
-) -> Result<Option<std::sync::Arc<TableView>>> {
+pub(crate) fn sealed(view: &View<'_>, table: &StoreTable) -> Result<Option<Arc<TableView>>> {
     let key = key_of(table.id)?;
     let state = state_in(view, key.as_bytes())?;
     if state.sealed_rows == 0 {
         return Ok(None);
     }
-    open_table(view, &table.metadata(state.sealed_rows)).map(Some)
+    let layouts = Layouts::unchanged(schema(table)?);
+    open_rows(view, table.id, &layouts, state.sealed_rows).map(Some)
+}
+
+/// The columns of a table that the store keeps itself, which never change.
+fn schema(table: &StoreTable) -> Result<Arc<TableSchema>> {
+    static SCHEMAS: [OnceLock<Arc<TableSchema>>; STORE_TABLES.len()] =
+        [const { OnceLock::new() }; STORE_TABLES.len()];
+    let make = || super::schema_of(&table.metadata(0));
+    let at = STORE_TABLES.iter().position(|known| known.id == table.id);
+    let Some(slot) = at.and_then(|at| SCHEMAS.get(at)) else { return make() };
+    match slot.get() {
+        Some(known) => Ok(known.clone()),
+        None => make().map(|made| slot.get_or_init(|| made).clone()),
+    }
 }
 
 /// The sealed rows with the index value of a record, and their append ordinals.
@@ -210,6 +237,21 @@ pub(crate) fn sealed_rows(
     match sealed(view, table)? {
         Some(rows) => index_rows(&rows, (table.index_of)(record), None),
         None => Ok(Vec::new()),
+    }
+}
+
+/// The sealed rows that `pick` picks by these columns from those with the index value of a record,
+/// with all columns; from one run only.
+pub(crate) fn sealed_pick(
+    view: &View<'_>,
+    table: &StoreTable,
+    record: RecordKey,
+    columns: &[usize],
+    pick: &IndexPick<'_>,
+) -> Result<Option<RecordBatch>> {
+    match sealed(view, table)? {
+        Some(rows) => picked_rows(&rows, (table.index_of)(record), columns, pick),
+        None => Ok(None),
     }
 }
 
@@ -320,7 +362,7 @@ pub(super) fn seal_chunks(session: &Session, table: &StoreTable, control: &Contr
         return Ok(0);
     }
     let _span = trace::span!("seal", table = table.id, batches = found.len());
-    let schema = super::schema_of(&table.metadata(0))?;
+    let schema = schema(table)?;
     let mut sink = SegmentSink::new(session, table.id, schema.clone());
     for batch in &found {
         let payloads = batch

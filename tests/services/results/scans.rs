@@ -32,7 +32,7 @@ fn fill(seed: u64, store: &TestStore, results: usize) {
             let mut entries = Vec::new();
             for _ in 0..random.below(4) {
                 let text = ["1", "2.50", "x", "NaN", "-3e2"][random.below(5) as usize];
-                let mut entry = json!({"name": ["X", "Y"][random.below(2) as usize], "lowLimit": "1",
+                let mut entry = json!({"name": (["X", "Y"][random.below(2) as usize]), "lowLimit": "1",
                     "highLimit": "many", "nominalValue": "2", "comparisonType": "GELE", "k": "v"});
                 match random.below(6) {
                     0 => entry["nitmParameterType"] = json!("ADDITIONAL_RESULTS"),
@@ -49,7 +49,7 @@ fn fill(seed: u64, store: &TestStore, results: usize) {
                 }
                 entries.push(entry);
             }
-            let mut step = json!({"resultId": id, "name": ["a", "b"][place as usize % 2],
+            let mut step = json!({"resultId": id, "name": (["a", "b"][place as usize % 2]),
                 "data": {"text": "t", "parameters": entries}, "inputs": [{"name": "i", "value": [1]}],
                 "properties": {"p": "q"}, "keywords": ["k"]});
             if random.below(2) == 0 {

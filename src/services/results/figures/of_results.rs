@@ -1,6 +1,6 @@
 //! Yields and failures of the results of a store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::classes::Classes;
 use super::groups::{GroupField, Groups};
@@ -9,11 +9,13 @@ use super::selected::{UnitEntry, bad_results, check_memory, each_result};
 use super::tree::{Node, parents, step_order};
 use super::yields::{ResultFact, YieldCounts};
 use crate::error::Result;
+use crate::filter::{Constant, Shape};
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::{FailureParetoRequest, YieldsRequest};
 use crate::model::results::figures::{
     FailurePareto, FigureClass, ParetoBasis, ParetoBy, ResultGroup, Yields,
 };
+use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::StoredStep;
 use crate::model::{Resource, TestResult, members_of};
 use crate::services::lists;
@@ -163,6 +165,8 @@ impl FailingStep {
 struct Failures<'v, 's> {
     view: &'v View<'s>,
     counts: FailureCounts,
+    /// While only bad steps are read: the results that need all of their steps.
+    nested: Option<BTreeSet<RecordKey>>,
     result: Option<RecordKey>,
     steps: Vec<FailingStep>,
     bytes: usize,
@@ -183,11 +187,16 @@ impl Failures<'_, '_> {
 
     /// Counts the result whose steps are complete.
     fn end(&mut self) -> Result<()> {
-        if self.result.take().is_none() {
+        let Some(result) = self.result.take() else { return Ok(()) };
+        self.bytes = 0;
+        if let Some(nested) = &mut self.nested
+            && self.steps.iter().any(|step| step.node.has_parent())
+        {
+            nested.insert(result);
+            self.steps.clear();
             return Ok(());
         }
         self.results += 1;
-        self.bytes = 0;
         let mut nodes = Vec::with_capacity(self.steps.len());
         let mut members = Vec::with_capacity(self.steps.len());
         for step in self.steps.drain(..) {
@@ -220,6 +229,16 @@ impl Failures<'_, '_> {
     }
 }
 
+/// A test that the bad steps pass. Whether a custom status is bad, its name tells.
+fn bad_statuses(classes: &Classes) -> Shape {
+    let may_be_bad = |status: &&StatusType| {
+        **status == StatusType::Custom || classes.of(**status, None) == FigureClass::Bad
+    };
+    let statuses = StatusType::ALL.iter().filter(may_be_bad);
+    let texts = statuses.map(|status| Constant::Text(status.as_str().into())).collect();
+    Shape::In(StepColumn::StatusType as usize, texts, false)
+}
+
 /// The failures of the visible results.
 ///
 /// # Errors
@@ -237,8 +256,11 @@ pub(in crate::services::results) fn failure_pareto(
     let first_pass_only = request.first_pass_only.unwrap_or_default();
     let bad = bad_results(view, &selection, first_pass_only, control)?;
     let count = bad.len();
+    // Only bad steps count. The others matter where they are between a bad step and one above it,
+    // so a result whose bad steps have parents is read once more, with all of its steps.
     let mut failures = Failures {
         view,
+        nested: Some(BTreeSet::new()),
         counts: FailureCounts::new(basis, by),
         result: None,
         steps: Vec::new(),
@@ -247,14 +269,34 @@ pub(in crate::services::results) fn failure_pareto(
     };
     let control = view.context().control(control);
     if count > 0 {
-        each_step(view, &Selection::Of(bad), Vec::new(), None, &control, &mut |result, step| {
+        let shapes = vec![bad_statuses(&classes)];
+        each_step(view, &Selection::Of(bad), shapes, None, &control, &mut |result, step| {
             control.check()?;
-            failures.add(result, FailingStep::new(result, step, &classes, by))?;
+            let step = FailingStep::new(result, step, &classes, by);
+            if step.is_bad {
+                failures.add(result, step)?;
+            }
             Ok(true)
         })?;
     }
     failures.end()?;
-    // Results without steps have no failing step.
+    let nested = failures.nested.take().unwrap_or_default();
+    if !nested.is_empty() {
+        each_step(
+            view,
+            &Selection::Of(nested),
+            Vec::new(),
+            None,
+            &control,
+            &mut |result, step| {
+                control.check()?;
+                failures.add(result, FailingStep::new(result, step, &classes, by))?;
+                Ok(true)
+            },
+        )?;
+        failures.end()?;
+    }
+    // Results without bad steps have no failing step.
     for _ in failures.results..count {
         failures.counts.add(&[])?;
     }

@@ -28,11 +28,12 @@ use crate::model::results::figures::{
     Capability, ChartPoint, ChartType, ControlChart, GageStudy, Histogram, WithinMethod,
 };
 use crate::model::steps::rows::StepColumn;
-use crate::model::steps::stored::{StepChunk, StoredStep, generated_id, is_additional, result_key};
+use crate::model::steps::stored::{StoredStep, generated_id, is_additional, result_key};
 use crate::model::tables::store_table::STEPS;
 use crate::services::queries::take_or;
 use crate::services::results::steps::{
-    Arrays, Selection, StepFilter, damaged, each_step, equals, number_of, text, workspace_of,
+    Arrays, Selection, StepFilter, damaged, each_step, equals, members, number_of, text,
+    workspace_of,
 };
 use crate::session::View;
 use crate::session::tables::{all_chunks, sealed};
@@ -263,15 +264,19 @@ impl Reader<'_, '_, '_> {
 
     /// Reads the steps that are not sealed yet.
     fn read_chunks(&mut self) -> Result<()> {
+        let needed = members(&["seq", "stepId", "name", "statusType", "data", "path"]);
         for chunk in all_chunks(self.view, &STEPS, None)? {
             self.control.check()?;
             let (result, chunk) = chunk?;
             if self.starts.start_of(result).is_none() {
                 continue;
             }
-            for step in &chunk.value::<StepChunk>()?.steps {
-                self.add_step(result, step)?;
-            }
+            let mut added = Ok(());
+            chunk.each_listed::<StoredStep>(needed, &mut |step| {
+                added = self.add_step(result, step);
+                added.is_ok()
+            })?;
+            added?;
         }
         Ok(())
     }

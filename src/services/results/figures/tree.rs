@@ -24,6 +24,11 @@ impl Node {
         }
     }
 
+    /// Whether it names a parent.
+    pub(super) fn has_parent(&self) -> bool {
+        self.parent_id.is_some()
+    }
+
     /// Bytes that it takes, about.
     pub(super) fn bytes(&self) -> usize {
         2 * size_of::<Self>() + 2 * self.id.len() + self.parent_id.as_ref().map_or(0, String::len)

@@ -6,6 +6,7 @@
 mod arrays;
 mod changes;
 pub(super) mod check;
+mod chunk_test;
 mod convert;
 mod csv;
 mod edits;
@@ -21,23 +22,25 @@ mod set;
 mod set_tests;
 mod stream;
 
+use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::model::answer::Outcome;
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step, StepIdResultIdPair, UpdateStepRequest};
 use crate::model::steps::remains::RemainingSteps;
-use crate::model::steps::rows::steps_of;
+use crate::model::steps::rows::{StepColumn, rows_with_id, steps_of};
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{Status, TestResult};
 use crate::services::batch;
 use crate::services::service_record::ServiceRecord;
-use crate::session::tables::{chunks, drop_rows, sealed_rows};
+use crate::session::tables::{chunks, drop_rows, sealed_pick};
 use crate::session::{Access, Draft, View, What};
 use crate::value::RecordKey;
 
 pub(super) use arrays::{Arrays, damaged, equals, text};
 use changes::StepChanges;
+pub(super) use chunk_test::members;
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
@@ -176,15 +179,12 @@ fn find(view: &View<'_>, key: RecordKey, step_id: &str) -> Result<Option<StoredS
             return Ok(Some(step));
         }
     }
-    for rows in sealed_rows(view, &STEPS, key)? {
-        let found = steps_of(&rows.batch)?
-            .into_iter()
-            .find(|(result, step)| *result == key && step.has_id(key, step_id));
-        if let Some((_, step)) = found {
-            return Ok(Some(step));
-        }
-    }
-    Ok(None)
+    // The columns that tell the step apart are read first.
+    let columns = [StepColumn::ResultRest, StepColumn::Seq, StepColumn::StepId, StepColumn::Rows];
+    let columns = columns.map(|column| column as usize);
+    let pick = |rows: &RecordBatch| rows_with_id(rows, key, step_id);
+    let Some(batch) = sealed_pick(view, &STEPS, key, &columns, &pick)? else { return Ok(None) };
+    Ok(steps_of(&batch)?.pop().map(|(_, step)| step))
 }
 
 /// The status of the most severe of the steps of a result; `None` if none of them has a status.

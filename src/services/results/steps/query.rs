@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::chunk_test::members_of;
 use super::convert;
 use super::filter::{StepFilter, StepFilterField, StepRow, restricted};
 use super::scan::{Position, Selection, each_step};
@@ -19,7 +20,7 @@ use crate::model::results::{
 };
 use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::StepColumn;
-use crate::model::steps::stored::{StepChunk, StoredStep};
+use crate::model::steps::stored::StoredStep;
 use crate::model::tables::store_table::STEPS;
 use crate::services::lists;
 use crate::services::queries::take_or;
@@ -27,6 +28,7 @@ use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Plan, Query, View, Visibility};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
+use crate::value::stored::Members;
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
 
 const DEFAULT_TAKE: usize = 1000;
@@ -210,6 +212,7 @@ impl Question {
             })?;
             return Ok(count);
         }
+        let members = members_of(&shapes).unwrap_or(Members::ALL);
         // The columns alone tell which sealed steps match.
         if let Some(table) = sealed(view, &STEPS)? {
             let position = StepColumn::Position as usize;
@@ -221,9 +224,15 @@ impl Question {
         for chunk in all_chunks(view, &STEPS, None)? {
             view.context().check_deadline()?;
             let (result, chunk) = chunk?;
-            for step in &chunk.value::<StepChunk>()?.steps {
-                count += u64::from(self.filter.matches(view, result, "", step)?);
-            }
+            let mut matches = Ok(());
+            chunk.each_listed::<StoredStep>(members, &mut |step| {
+                match self.filter.matches(view, result, "", step) {
+                    Ok(is_match) => count += u64::from(is_match),
+                    Err(error) => matches = Err(error),
+                }
+                matches.is_ok()
+            })?;
+            matches?;
         }
         Ok(count)
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::arrays::damaged;
+use super::chunk_test::ChunkTest;
 use super::set::{CHUNK_STEPS, severity};
 use crate::arrow::array::{Array as _, AsArray as _, RecordBatch};
 use crate::arrow::datatypes::Int64Type;
@@ -17,7 +18,7 @@ use crate::filter::{Comparison, Constant, Shape};
 use crate::model::TestResult;
 use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::{StepColumn, steps_of};
-use crate::model::steps::stored::{StepChunk, StoredStep, index_of, rest_of, result_key};
+use crate::model::steps::stored::{StoredStep, index_of, rest_of, result_key};
 use crate::model::tables::store_table::STEPS;
 use crate::session::View;
 use crate::session::tables::{RowChunk, all_chunks, chunks, sealed};
@@ -90,6 +91,7 @@ fn one_by_one(
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<()> {
     let sealed = sealed(view, &STEPS)?;
+    let test = ChunkTest::new(&shapes);
     let from = after.map(|(result, _)| result);
     for result in results.iter().copied().filter(|result| from.is_none_or(|from| *result >= from)) {
         control.check()?;
@@ -104,7 +106,7 @@ fn one_by_one(
         }
         let mut steps = Vec::new();
         for chunk in chunks(view, &STEPS, result)? {
-            steps.extend(chunk.value::<StepChunk>()?.steps);
+            steps.extend(test.steps(&chunk)?);
         }
         if let Some(sealed) = &sealed {
             for rows in index_rows(sealed, index_of(result), None)? {
@@ -179,6 +181,8 @@ struct Pass<'v> {
     after: Option<Position>,
     /// The last result that is selected, if that is known.
     last: Option<RecordKey>,
+    /// What steps of chunks have to pass.
+    test: ChunkTest,
     /// The chunks that were not opened, and the steps of the open one.
     chunks: Box<dyn Iterator<Item = Result<(RecordKey, RowChunk)>> + 'v>,
     open: VecDeque<(RecordKey, StoredStep)>,
@@ -306,6 +310,7 @@ impl<'v> Pass<'v> {
         after: Option<Position>,
         control: &'v Control,
     ) -> Result<Self> {
+        let test = ChunkTest::new(&shapes);
         let (first, last) = match selection {
             Selection::All => (None, None),
             Selection::Of(results) => (results.first().copied(), results.last().copied()),
@@ -339,7 +344,7 @@ impl<'v> Pass<'v> {
             .transpose()?;
         let chunks = Box::new(all_chunks(view, &STEPS, from.map(|from| (from, from_first)))?);
         let (open, is_done) = (VecDeque::new(), false);
-        Ok(Self { selection, after, last, chunks, open, is_done, sealed, control })
+        Ok(Self { selection, after, last, test, chunks, open, is_done, sealed, control })
     }
 
     /// Opens the next chunk with steps to read.
@@ -353,7 +358,7 @@ impl<'v> Pass<'v> {
             self.is_done = self.last.is_some_and(|last| result > last);
             // Chunks of other results are not decoded.
             if !self.is_done && self.selection.contains(result) {
-                let steps = chunk.value::<StepChunk>()?.steps.into_iter();
+                let steps = self.test.steps(&chunk)?.into_iter();
                 let after = self.after;
                 let is_new =
                     |step: &StoredStep| after.is_none_or(|after| (result, step.seq) > after);

@@ -1,0 +1,210 @@
+//! Tests of columns on the steps of chunks: a few members of a step tell whether the others have to
+//! be read.
+
+use crate::error::Result;
+use crate::filter::{Comparison, Constant, Shape};
+use crate::model::steps::rows::StepColumn;
+use crate::model::steps::stored::{StepChunk, StoredStep};
+use crate::session::tables::RowChunk;
+use crate::value::Stored as _;
+use crate::value::stored::Members;
+
+/// The columns that are members of a step, with their names.
+const MEMBERS: [(StepColumn, &str); 13] = [
+    (StepColumn::Seq, "seq"),
+    (StepColumn::StepId, "stepId"),
+    (StepColumn::ParentId, "parentId"),
+    (StepColumn::Name, "name"),
+    (StepColumn::StepType, "stepType"),
+    (StepColumn::StatusType, "statusType"),
+    (StepColumn::StatusName, "statusName"),
+    (StepColumn::StartedAt, "startedAtMs"),
+    (StepColumn::UpdatedAt, "updatedAtMs"),
+    (StepColumn::TotalTime, "totalTime"),
+    (StepColumn::DataModel, "dataModel"),
+    (StepColumn::Path, "path"),
+    (StepColumn::HasChildren, "hasChildren"),
+];
+
+/// The members of a step with these names.
+pub(in crate::services::results) fn members(names: &[&str]) -> Members {
+    let place = |name: &&str| StoredStep::members().iter().position(|known| known.name == *name);
+    let places = names.iter().map(|name| place(name).unwrap_or(usize::MAX));
+    places.fold(Members::NONE, Members::with)
+}
+
+/// The members that tests read; `None` if they read something else.
+pub(super) fn members_of(shapes: &[Shape]) -> Option<Members> {
+    let mut names = Vec::new();
+    shapes.iter().all(|shape| add_members(shape, &mut names)).then(|| members(&names))
+}
+
+fn add_members(shape: &Shape, names: &mut Vec<&'static str>) -> bool {
+    match shape {
+        Shape::Const(_) => true,
+        Shape::All(shapes) | Shape::Any(shapes) => {
+            shapes.iter().all(|shape| add_members(shape, names))
+        }
+        Shape::Not(shape) => add_members(shape, names),
+        Shape::Compare(column, ..)
+        | Shape::In(column, ..)
+        | Shape::IsNull(column)
+        | Shape::NotNan(column)
+        | Shape::Text(column, ..) => {
+            let known = MEMBERS.iter().find(|(known, _)| *known as usize == *column);
+            names.extend(known.map(|(_, name)| *name));
+            // The key of the chunk has the result.
+            known.is_some() || *column == StepColumn::Result as usize
+        }
+        Shape::Other(_) => false,
+    }
+}
+
+fn text(step: &StoredStep, column: usize) -> Option<Option<&str>> {
+    let is = |wanted: StepColumn| wanted as usize == column;
+    if is(StepColumn::Name) {
+        Some(Some(&step.name))
+    } else if is(StepColumn::Path) {
+        Some(Some(&step.path))
+    } else if is(StepColumn::StatusType) {
+        Some(step.status_type.as_deref())
+    } else if is(StepColumn::StepType) {
+        Some(step.step_type.as_deref())
+    } else {
+        None
+    }
+}
+
+fn time(step: &StoredStep, column: usize) -> Option<i64> {
+    let is = |wanted: StepColumn| wanted as usize == column;
+    if is(StepColumn::StartedAt) {
+        Some(step.started_at_ms)
+    } else if is(StepColumn::UpdatedAt) {
+        Some(step.updated_at_ms)
+    } else {
+        None
+    }
+}
+
+/// Whether a step may pass a test. Tests that are not known here it may pass.
+fn may_pass(shape: &Shape, step: &StoredStep) -> bool {
+    match shape {
+        Shape::Const(value) => *value,
+        Shape::All(shapes) => shapes.iter().all(|shape| may_pass(shape, step)),
+        Shape::Any(shapes) => shapes.iter().any(|shape| may_pass(shape, step)),
+        Shape::Compare(column, Comparison::Eq, Constant::Text(wanted)) => {
+            text(step, *column).is_none_or(|own| own == Some(&**wanted))
+        }
+        Shape::Compare(column, comparison, Constant::Time(wanted)) => time(step, *column)
+            .is_none_or(|own| match comparison {
+                Comparison::Eq => own == *wanted,
+                Comparison::Ne => own != *wanted,
+                Comparison::Lt => own < *wanted,
+                Comparison::Le => own <= *wanted,
+                Comparison::Gt => own > *wanted,
+                Comparison::Ge => own >= *wanted,
+            }),
+        Shape::In(column, values, false) => text(step, *column).is_none_or(|own| {
+            values.iter().any(|value| match value {
+                Constant::Text(wanted) => own == Some(&**wanted),
+                _ => true,
+            })
+        }),
+        _ => true,
+    }
+}
+
+/// Tests of columns that only wanted steps pass.
+pub(super) struct ChunkTest {
+    shapes: Vec<Shape>,
+    /// The members that the tests read; none if the steps are read at once.
+    members: Option<Members>,
+}
+
+impl ChunkTest {
+    pub(super) fn new(shapes: &[Shape]) -> Self {
+        let is_known = |shape: &&Shape| add_members(shape, &mut Vec::new());
+        let shapes: Vec<Shape> = shapes.iter().filter(is_known).cloned().collect();
+        let members = members_of(&shapes).filter(|_| !shapes.is_empty());
+        Self { shapes, members }
+    }
+
+    /// The steps of a chunk that may pass the tests.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(super) fn steps(&self, chunk: &RowChunk) -> Result<Vec<StoredStep>> {
+        let passes = |step: &StoredStep| self.shapes.iter().all(|shape| may_pass(shape, step));
+        if let Some(members) = self.members {
+            let mut is_any = false;
+            chunk.each_listed::<StoredStep>(members, &mut |step| {
+                is_any = passes(step);
+                !is_any
+            })?;
+            if !is_any {
+                return Ok(Vec::new());
+            }
+        }
+        let mut steps = chunk.value::<StepChunk>()?.steps;
+        steps.retain(passes);
+        Ok(steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(column: StepColumn, comparison: Comparison, value: Constant) -> Shape {
+        Shape::Compare(column as usize, comparison, value)
+    }
+
+    #[test]
+    fn steps_pass_what_is_not_known_and_fail_what_is_false() {
+        let step = StoredStep {
+            name: "a".to_owned(),
+            status_type: Some("PASSED".to_owned()),
+            started_at_ms: 5,
+            ..StoredStep::default()
+        };
+        let text = |text: &str| Constant::Text(text.into());
+        let name = |wanted: &str| compare(StepColumn::Name, Comparison::Eq, text(wanted));
+        let started = |comparison| compare(StepColumn::StartedAt, comparison, Constant::Time(5));
+        let status = |texts: &[&str]| {
+            let values = texts.iter().map(|one| text(one)).collect();
+            Shape::In(StepColumn::StatusType as usize, values, false)
+        };
+        let unknown = compare(StepColumn::TotalTime, Comparison::Gt, Constant::Double(1.0));
+        for (shape, passes) in [
+            (name("a"), true),
+            (name("b"), false),
+            (started(Comparison::Ge), true),
+            (started(Comparison::Gt), false),
+            (started(Comparison::Le), true),
+            (started(Comparison::Lt), false),
+            (started(Comparison::Eq), true),
+            (started(Comparison::Ne), false),
+            (status(&["FAILED", "PASSED"]), true),
+            (status(&["FAILED"]), false),
+            (compare(StepColumn::StepType, Comparison::Eq, text("a")), false),
+            (unknown.clone(), true),
+            (Shape::Not(Box::new(name("a"))), true),
+            (Shape::Any(vec![name("b"), unknown.clone()]), true),
+            (Shape::Any(vec![name("b"), name("c")]), false),
+            (Shape::All(vec![name("b"), unknown]), false),
+            (Shape::Const(false), false),
+        ] {
+            assert_eq!(may_pass(&shape, &step), passes, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn every_member_is_one_of_a_step() {
+        for (_, name) in MEMBERS {
+            assert!(StoredStep::members().iter().any(|known| known.name == name), "{name}");
+        }
+        let data = Shape::IsNull(StepColumn::Text as usize);
+        assert!(members_of(&[data]).is_none());
+        assert_eq!(members_of(&[]), Some(Members::NONE));
+    }
+}
