@@ -6,8 +6,8 @@ use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::results::{
-    Capability, CapabilityRequest, ChartRule, ChartType, ControlChart, ControlChartRequest,
-    ControlLimits, Histogram, HistogramRequest,
+    Capability, CapabilityRequest, ChartPoint, ChartRule, ChartType, ControlChart,
+    ControlChartRequest, ControlLimits, Histogram, HistogramRequest,
 };
 use stationdb::serde_json::{Value, json, to_value};
 use stationdb::{Control, Session};
@@ -72,7 +72,7 @@ struct Asked<'a> {
 /// A figure, and how it is drawn.
 enum Answer {
     Histogram { histogram: Histogram, bars: Bars },
-    Chart { chart: ControlChart, values: Drawing, ranges: Drawing },
+    Chart { chart: Box<ControlChart>, values: Box<Drawing>, ranges: Box<Drawing> },
 }
 
 impl Asked<'_> {
@@ -128,9 +128,10 @@ impl Asked<'_> {
         } else {
             (self.name.to_owned(), "moving range", "number of the value")
         };
-        let values = chart.points.iter().map(|point| {
-            (point.index, Some(point.value), has_own_rule(&point.rules, &point.range_rules))
-        });
+        let values = chart
+            .points
+            .iter()
+            .map(|point| (point.index, Some(point.value), is_marked(point, &chart.limits)));
         let mut values = drawing(&value, x, &chart.limits, values);
         values.title = printable(&format!("{}: {} values", self.name, chart.n));
         values.limits.extend(limits(self.session, self.plot)?);
@@ -139,14 +140,16 @@ impl Asked<'_> {
             .iter()
             .map(|point| (point.index, point.range, !point.range_rules.is_empty()));
         let ranges = drawing(range, x, &chart.range_limits, ranges);
-        Ok(Answer::Chart { chart, values, ranges })
+        let (values, ranges) = (Box::new(values), Box::new(ranges));
+        Ok(Answer::Chart { chart: Box::new(chart), values, ranges })
     }
 }
 
-/// Whether the value of a point breaks a rule. Its rules have those of the range too, which are
-/// the same one.
-fn has_own_rule(rules: &[ChartRule], range_rules: &[ChartRule]) -> bool {
-    rules.iter().any(|rule| !range_rules.contains(rule))
+/// Whether the value of a point breaks a rule, and not its range alone.
+fn is_marked(point: &ChartPoint, limits: &ControlLimits) -> bool {
+    let is_beyond = limits.upper.is_some_and(|upper| point.value > upper)
+        || limits.lower.is_some_and(|lower| point.value < lower);
+    is_beyond || point.rules.contains(&ChartRule::Run)
 }
 
 fn limit(name: &str, value: f64) -> Limit {
