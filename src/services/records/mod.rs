@@ -7,11 +7,12 @@ mod field;
 mod import;
 mod kinds;
 mod scan;
+mod stream;
 mod time_bucket;
 
 pub(super) use columns::{FIELD, Node, array, fields_of, map_builder, nodes};
-pub use scan::RecordStream;
-pub(super) use scan::{Batches, chosen, count_of};
+pub use stream::RecordStream;
+pub(super) use stream::{Batches, chosen, count_of};
 pub(super) use time_bucket::start_of;
 
 use crate::arrow::datatypes::SchemaRef;

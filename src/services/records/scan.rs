@@ -1,17 +1,17 @@
-//! A stream of the records of one kind.
+//! The records of one kind as a stream of batches.
 
 use std::sync::Arc;
 
 use super::columns::{Node, array, fields_of, nodes};
 use super::kinds::{Position, ScannedKind, Shown};
+use super::stream::{Batches, RecordStream, chosen, count_of};
 use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use crate::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::model::{RecordKind, ScanRecordsRequest};
-use crate::services::lists;
-use crate::session::{Access, Context, Holder, Query, Session};
+use crate::session::{Access, Context, Query, Session};
 use crate::value::stored::Members;
-use crate::value::{Control, Env, Row, guarded};
+use crate::value::{Control, Env, Row};
 
 /// Records of one batch.
 const BATCH_RECORDS: usize = 1024;
@@ -75,71 +75,7 @@ fn schema_of(columns: &[Column]) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// The positions of the columns of these names among `all`, in this order; all for none.
-pub(in crate::services) fn chosen(
-    all: &[&str],
-    names: Option<&[String]>,
-    what: &str,
-) -> Result<Vec<usize>> {
-    let names = names.unwrap_or_default();
-    lists::check("columns", names.len())?;
-    if names.is_empty() {
-        return Ok((0..all.len()).collect());
-    }
-    let mut chosen: Vec<usize> = Vec::with_capacity(names.len());
-    for (at, name) in names.iter().enumerate() {
-        let found = all.iter().position(|column| column == name).ok_or_else(|| {
-            Error::invalid(format!("{what} no column {name:?}"))
-                .with_args([name])
-                .at_member(format!("columns[{at}]"))
-        })?;
-        if !chosen.contains(&found) {
-            chosen.push(found);
-        }
-    }
-    Ok(chosen)
-}
-
-/// How many records a scan returns at most.
-pub(in crate::services) fn count_of(take: Option<i64>) -> Result<usize> {
-    take.map_or(Ok(usize::MAX), |take| {
-        usize::try_from(take).map_err(|_| {
-            Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take")
-        })
-    })
-}
-
-/// What a stream reads.
-pub(in crate::services) trait Batches: std::fmt::Debug + Send {
-    /// The columns.
-    fn schema(&self) -> SchemaRef;
-
-    /// The next batch, which has rows; `None` after the last one.
-    fn next(&mut self, session: &Session) -> Result<Option<RecordBatch>>;
-}
-
-/// A stream of batches of records over one consistent state. It holds that state until it is
-/// dropped.
-#[derive(Debug)]
-pub struct RecordStream {
-    session: Session,
-    batches: Box<dyn Batches>,
-    is_done: bool,
-}
-
 impl RecordStream {
-    /// A stream of what `open` reads of the state of this moment.
-    pub(in crate::services) fn open(
-        context: &Arc<Context>,
-        control: &Control,
-        open: &mut dyn FnMut(&Session) -> Result<Box<dyn Batches>>,
-    ) -> Result<Self> {
-        let context = Context { control: Some(context.control(control)), ..(**context).clone() };
-        let session = Session::of_context(Arc::new(context), Holder::RecordStream).pinned();
-        let batches = open(&session)?;
-        Ok(Self { session, batches, is_done: false })
-    }
-
     pub(super) fn new(
         context: &Arc<Context>,
         request: ScanRecordsRequest,
@@ -150,12 +86,6 @@ impl RecordStream {
             let request = request.take().ok_or_else(no_part)?;
             Ok(Box::new(Records::new(session, request)?))
         })
-    }
-
-    /// The columns.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        self.batches.schema()
     }
 }
 
@@ -273,18 +203,5 @@ impl Batches for Records {
             return Ok(None);
         }
         self.read(session).map(|batch| Some(batch).filter(|batch| batch.num_rows() > 0))
-    }
-}
-
-impl Iterator for RecordStream {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_done {
-            return None;
-        }
-        let next = guarded("reading records", || self.batches.next(&self.session)).transpose();
-        self.is_done = next.as_ref().is_none_or(Result::is_err);
-        next
     }
 }

@@ -1011,7 +1011,9 @@ pub trait ResultService {
         control: &Control,
     ) -> Result<RecordStream> {
         check_scan(self.is_transaction())?;
-        guarded("reading measurements", || steps::scan_measurements(self.context(), &request, control))
+        guarded("reading measurements", || {
+            steps::scan_measurements(self.context(), &request, control)
+        })
     }
 }
 }
