@@ -83,3 +83,66 @@ impl<'s> SameValue<'s> {
 fn same<'s, T: PartialEq + ?Sized>(least: &'s T, greatest: &'s T) -> Option<&'s T> {
     (least == greatest).then_some(least)
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::data_type::ByteArray;
+    use parquet::file::statistics::ValueStatistics;
+
+    use super::*;
+    use crate::arrow::array::{Array as _, AsArray as _};
+    use crate::arrow::datatypes::{Int32Type, TimestampMillisecondType};
+
+    fn ints(least: i64, greatest: i64, nulls: Option<u64>) -> Statistics {
+        Statistics::int64(Some(least), Some(greatest), None, nulls, false)
+    }
+
+    fn text(text: &str) -> Option<ByteArray> {
+        Some(ByteArray::from(text))
+    }
+
+    #[test]
+    fn one_value_is_told_only_by_statistics_that_leave_no_other() {
+        let same = |statistics: &Statistics, data_type| {
+            SameValue::of(statistics, data_type, 9).map(|same| format!("{same:?}"))
+        };
+        let none = None::<String>;
+        let int = DataType::Int64;
+        assert_eq!(same(&ints(5, 5, Some(0)), int), Some("Int(5)".to_owned()));
+        assert_eq!(same(&ints(5, 5, Some(0)), DataType::Timestamp), Some("Int(5)".to_owned()));
+        assert_eq!(same(&ints(5, 6, Some(0)), int), none);
+        assert_eq!(same(&ints(5, 5, Some(1)), int), none);
+        assert_eq!(same(&ints(5, 5, None), int), none);
+        assert_eq!(same(&ints(5, 6, Some(9)), int), Some("Null".to_owned()));
+        let bools =
+            |greatest| Statistics::boolean(Some(false), Some(greatest), None, Some(0), false);
+        assert_eq!(same(&bools(false), DataType::Bool), Some("Bool(false)".to_owned()));
+        assert_eq!(same(&bools(true), DataType::Bool), none);
+        let texts = |least, greatest| Statistics::byte_array(least, greatest, None, Some(0), false);
+        let string = DataType::String;
+        assert_eq!(same(&texts(text("ä"), text("ä")), string), Some("Text(\"ä\")".to_owned()));
+        assert_eq!(same(&texts(text("a"), text("ab")), string), none);
+        let cut = ValueStatistics::new(text("a"), text("a"), None, Some(0), false);
+        let cut = Statistics::ByteArray(cut.with_max_is_exact(false));
+        assert_eq!(same(&cut, string), none);
+        // The rows may have NaN, and both zeros.
+        let floats = Statistics::double(Some(0.0), Some(0.0), None, Some(0), false);
+        assert_eq!(same(&floats, DataType::Float64), none);
+    }
+
+    #[test]
+    fn arrays_have_the_value_in_each_row() {
+        let times = SameValue::Int(7).array(DataType::Timestamp, 3).unwrap();
+        assert_eq!(times.as_primitive::<TimestampMillisecondType>().values(), &[7, 7, 7]);
+        let ints = SameValue::Int(-7).array(DataType::Int32, 2).unwrap();
+        assert_eq!(ints.as_primitive::<Int32Type>().values(), &[-7, -7]);
+        let texts = SameValue::Text("ä").array(DataType::String, 2).unwrap();
+        assert_eq!(texts.as_string::<i32>(), &StringArray::from(vec!["ä", "ä"]));
+        let bools = SameValue::Bool(true).array(DataType::Bool, 2).unwrap();
+        assert_eq!(bools.as_boolean(), &BooleanArray::from(vec![true, true]));
+        let nulls = SameValue::Null.array(DataType::String, 2).unwrap();
+        assert_eq!((nulls.len(), nulls.null_count()), (2, 2));
+        assert!(SameValue::Int(1).array(DataType::String, 1).is_err());
+        assert!(SameValue::Int(i64::MAX).array(DataType::Int32, 1).is_err());
+    }
+}

@@ -566,6 +566,38 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_step_are_found_by_its_id_in_its_result() {
+        let named = |seq: u64, step_id: Option<&str>, count: usize| StoredStep {
+            seq,
+            step_id: step_id.map(str::to_owned),
+            data: Some(StoredData {
+                text: None,
+                parameters: Some(vec![StoredParameter::default(); count]),
+            }),
+            ..Default::default()
+        };
+        let steps = vec![
+            (result(2), named(0, Some("a"), 1)),
+            (result(1), named(0, None, 2)),
+            (result(1), named(1, Some("a"), 3)),
+            (result(1), named(2, None, 0)),
+        ];
+        let columns = [Of::ResultRest, Of::Seq, Of::StepId, Of::Rows].map(|column| column as usize);
+        let batch = batch(&steps).project(&columns).unwrap();
+        let found = |of: u8, id: &str| rows_with_id(&batch, result(of), id).unwrap();
+        assert_eq!(found(1, "a"), Some(3..6));
+        assert_eq!(found(2, "a"), Some(0..1));
+        assert_eq!(found(3, "a"), None);
+        assert_eq!(found(1, "b"), None);
+        let id = |seq| crate::model::steps::stored::generated_id(result(1), seq);
+        assert_eq!(found(1, &id(0)), Some(1..3));
+        // A step with a chosen id has no generated one.
+        assert_eq!(found(1, &id(1)), None);
+        assert_eq!(found(1, &id(2)), Some(6..7));
+        assert!(rows_with_id(&batch.project(&[0]).unwrap(), result(1), "a").is_err());
+    }
+
+    #[test]
     fn rows_that_are_no_steps_are_damage() {
         let step = StoredStep {
             data: Some(StoredData {

@@ -1,5 +1,6 @@
 //! Steps on the wire, and steps as they are stored.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
@@ -38,10 +39,74 @@ pub(super) fn new_step(
 /// # Errors
 /// As [`new_step`].
 pub(super) fn new_step_at(
-    request: CreateStepRequest,
+    mut request: CreateStepRequest,
     result_id: &str,
     now_ms: i64,
 ) -> Result<NewStep> {
+    let data = request.data.take();
+    let children = request.children.take().unwrap_or_default();
+    let child = |(at, child): (usize, CreateStepRequest)| {
+        check_result_of_child(&child, result_id)
+            .and_then(|()| new_step_at(child, result_id, now_ms))
+            .map_err(|error| within(error, &format!("children[{at}]")))
+    };
+    let step = step_without_children(request, now_ms, || data.map(stored_data).transpose())?;
+    Ok(NewStep {
+        step,
+        children: children.into_iter().enumerate().map(child).collect::<Result<_>>()?,
+    })
+}
+
+/// [`new_step_at`] of a request that stays as it is. Only what is stored is copied.
+///
+/// # Errors
+/// As [`new_step`].
+pub(super) fn new_step_of(
+    request: &CreateStepRequest,
+    result_id: &str,
+    now_ms: i64,
+) -> Result<NewStep> {
+    let members = CreateStepRequest {
+        step_id: request.step_id.clone(),
+        parent_id: request.parent_id.clone(),
+        name: request.name.clone(),
+        step_type: request.step_type.clone(),
+        status: request.status.clone(),
+        started_at: request.started_at,
+        total_time_in_seconds: request.total_time_in_seconds.clone(),
+        data_model: request.data_model.clone(),
+        inputs: request.inputs.clone(),
+        outputs: request.outputs.clone(),
+        keywords: request.keywords.clone(),
+        properties: request.properties.clone(),
+        ..CreateStepRequest::default()
+    };
+    let data = || request.data.as_ref().map(copied_data).transpose();
+    let step = step_without_children(members, now_ms, data)?;
+    let child = |(at, child): (usize, &CreateStepRequest)| {
+        check_result_of_child(child, result_id)
+            .and_then(|()| new_step_of(child, result_id, now_ms))
+            .map_err(|error| within(error, &format!("children[{at}]")))
+    };
+    let children = request.children.iter().flatten().enumerate();
+    Ok(NewStep { step, children: children.map(child).collect::<Result<_>>()? })
+}
+
+fn check_result_of_child(child: &CreateStepRequest, result_id: &str) -> Result<()> {
+    match &child.result_id {
+        Some(other) if other != result_id => {
+            let error = Error::invalid("a child belongs to the result of its parent");
+            Err(error.at_member("resultId"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn step_without_children(
+    request: CreateStepRequest,
+    now_ms: i64,
+    data: impl FnOnce() -> Result<Option<StoredData>>,
+) -> Result<StoredStep> {
     let name = request.name.ok_or_else(|| {
         Error::invalid("a step needs a name, which may be empty").at_member("name")
     })?;
@@ -55,7 +120,7 @@ pub(super) fn new_step_at(
         updated_at_ms: now_ms,
         total_time: total_time(request.total_time_in_seconds)?.unwrap_or_default(),
         step_type: request.step_type,
-        data: request.data.map(stored_data).transpose()?,
+        data: data()?,
         data_model: request.data_model,
         inputs: json(request.inputs.as_deref())?,
         outputs: json(request.outputs.as_deref())?,
@@ -65,16 +130,7 @@ pub(super) fn new_step_at(
     };
     set_status(&mut step, request.status);
     check_size(&step)?;
-    let child = |(at, child): (usize, CreateStepRequest)| {
-        let place = |error: Error| within(error, &format!("children[{at}]"));
-        if child.result_id.as_deref().is_some_and(|other| other != result_id) {
-            let error = Error::invalid("a child belongs to the result of its parent");
-            return Err(place(error.at_member("resultId")));
-        }
-        new_step_at(child, result_id, now_ms).map_err(place)
-    };
-    let children = request.children.unwrap_or_default().into_iter().enumerate();
-    Ok(NewStep { step, children: children.map(child).collect::<Result<_>>()? })
+    Ok(step)
 }
 
 /// Moves the place of an error below a member of the request.
@@ -259,6 +315,25 @@ pub(super) fn named_values(text: Option<&String>) -> Result<Vec<NamedValue>> {
 }
 
 fn stored_data(data: StepData) -> Result<StoredData> {
+    check_parameters(&data)?;
+    let owned = |entry: BTreeMap<String, String>| {
+        stored_parameter(entry.into_iter().map(|(key, text)| (Cow::Owned(key), text)))
+    };
+    let parameters = data.parameters.map(|entries| entries.into_iter().map(owned).collect());
+    Ok(StoredData { text: data.text, parameters })
+}
+
+/// [`stored_data`] of data that stay as they are.
+fn copied_data(data: &StepData) -> Result<StoredData> {
+    check_parameters(data)?;
+    let copied = |entry: &BTreeMap<String, String>| {
+        stored_parameter(entry.iter().map(|(key, text)| (Cow::Borrowed(&**key), text.clone())))
+    };
+    let parameters = data.parameters.as_ref().map(|all| all.iter().map(copied).collect());
+    Ok(StoredData { text: data.text.clone(), parameters })
+}
+
+fn check_parameters(data: &StepData) -> Result<()> {
     let count = data.parameters.as_ref().map_or(0, Vec::len);
     if count > STEP_PARAMETERS {
         return Err(Error::limit(format!(
@@ -267,15 +342,13 @@ fn stored_data(data: StepData) -> Result<StoredData> {
         ))
         .at_member("data.parameters"));
     }
-    let parameters =
-        data.parameters.map(|entries| entries.into_iter().map(stored_parameter).collect());
-    Ok(StoredData { text: data.text, parameters })
+    Ok(())
 }
 
-fn stored_parameter(entry: BTreeMap<String, String>) -> StoredParameter {
+fn stored_parameter<'k>(entry: impl Iterator<Item = (Cow<'k, str>, String)>) -> StoredParameter {
     let mut parameter = StoredParameter::default();
     for (key, text) in entry {
-        let member = match key.as_str() {
+        let member = match &*key {
             "name" => &mut parameter.name,
             "units" => &mut parameter.units,
             "lowLimit" => &mut parameter.low_limit,
@@ -286,7 +359,7 @@ fn stored_parameter(entry: BTreeMap<String, String>) -> StoredParameter {
             "specId" => &mut parameter.spec_id,
             "measurement" => &mut parameter.text,
             _ => {
-                parameter.extra.insert(key, text);
+                parameter.extra.insert(key.into_owned(), text);
                 continue;
             }
         };

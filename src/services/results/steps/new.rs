@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::convert::{LATER, answered, new_step_at, within};
+use super::convert::{LATER, answered, new_step_at, new_step_of, within};
 use super::edits::{StepEdits, counts_of, summary};
 use super::set::{LEVELS, NewStep, StepSet, save_new, severity, status_counts};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ impl NewSteps {
                 );
                 return Err(place(error.at_member("resultId")));
             }
-            new_step_at(step.clone(), "", LATER).map_err(place)
+            new_step_of(step, "", LATER).map_err(place)
         };
         let trees = steps.iter().enumerate().map(tree).collect::<Result<Vec<_>>>()?;
         let (mut ids, mut count) = (HashSet::new(), 0);

@@ -183,8 +183,10 @@ struct Pass<'v> {
     last: Option<RecordKey>,
     /// What steps of chunks have to pass.
     test: ChunkTest,
-    /// The chunks that were not opened, and the steps of the open one.
+    /// The chunks that were not looked at, one that was but begins too late, and the steps of the
+    /// open one.
     chunks: Box<dyn Iterator<Item = Result<(RecordKey, RowChunk)>> + 'v>,
+    closed: Option<(RecordKey, RowChunk)>,
     open: VecDeque<(RecordKey, StoredStep)>,
     is_done: bool,
     sealed: Option<SealedSteps>,
@@ -344,17 +346,36 @@ impl<'v> Pass<'v> {
             .transpose()?;
         let chunks = Box::new(all_chunks(view, &STEPS, from.map(|from| (from, from_first)))?);
         let (open, is_done) = (VecDeque::new(), false);
-        Ok(Self { selection, after, last, test, chunks, open, is_done, sealed, control })
+        Ok(Self {
+            selection,
+            after,
+            last,
+            test,
+            chunks,
+            closed: None,
+            open,
+            is_done,
+            sealed,
+            control,
+        })
     }
 
-    /// Opens the next chunk with steps to read.
-    fn open_chunk(&mut self) -> Result<()> {
+    /// Opens the next chunk with steps to read, unless it begins after this place.
+    fn open_chunk(&mut self, upto: Option<Position>) -> Result<()> {
         while self.open.is_empty() && !self.is_done {
             self.control.check()?;
-            let Some((result, chunk)) = self.chunks.next().transpose()? else {
+            let next = match self.closed.take() {
+                Some(closed) => Some(closed),
+                None => self.chunks.next().transpose()?,
+            };
+            let Some((result, chunk)) = next else {
                 self.is_done = true;
                 break;
             };
+            if upto.is_some_and(|upto| (result, chunk.first) > upto) {
+                self.closed = Some((result, chunk));
+                break;
+            }
             self.is_done = self.last.is_some_and(|last| result > last);
             // Chunks of other results are not decoded.
             if !self.is_done && self.selection.contains(result) {
@@ -371,10 +392,13 @@ impl<'v> Pass<'v> {
     /// The next step.
     fn next(&mut self) -> Result<Option<(RecordKey, u64, Found)>> {
         loop {
-            self.open_chunk()?;
+            let in_rows = match &mut self.sealed {
+                Some(sealed) => sealed.peek()?,
+                None => None,
+            };
+            self.open_chunk(in_rows)?;
             let in_chunk = self.open.front().map(|(result, step)| (*result, step.seq));
             let Some(sealed) = &mut self.sealed else { return Ok(self.pop()) };
-            let in_rows = sealed.peek()?;
             if in_rows.is_none_or(|rows| in_chunk.is_some_and(|chunk| chunk <= rows)) {
                 return Ok(self.pop());
             }
