@@ -15,7 +15,7 @@ use stationdb::{Control, Session};
 use super::drawing::{Curve, Drawing, Limit, Marks};
 use super::figures::{choose, with_paths};
 use super::picture::{self, Bars};
-use super::plot::{limits, to_file};
+use super::plot::{check_output, limits, to_file};
 use super::scale::number;
 use super::terminal;
 use crate::args::{Chart, Plot};
@@ -32,6 +32,7 @@ const POINTS: [&str; 8] =
     ["index", "value", "range", "startedAt", "resultId", "stepId", "rules", "rangeRules"];
 
 pub fn plot(desk: &Desk, output: Output, plot: &Plot, name: &str) -> Outcome {
+    check_output(plot)?;
     let range = &plot.range;
     if range.from.is_some() || range.to.is_some() || !range.conditions.is_empty() {
         return Err(Failure::usage(

@@ -64,7 +64,10 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
         }
         Command::Export(export) => rows::export(desk, output, export),
         Command::Import(import) => import::import(desk, output, import),
-        Command::Plot(plot) => plot::plot(desk, output, plot),
+        Command::Plot(asked) => match &asked.measurement {
+            Some(name) => chart::plot(desk, output, asked, name),
+            None => plot::plot(desk, output, asked),
+        },
         Command::Yield(asked) => figures::yields(desk, output, asked),
         Command::Pareto(asked) => figures::pareto(desk, output, asked),
         Command::Capability(asked) => figures::capability(desk, output, asked),

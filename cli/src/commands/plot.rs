@@ -14,7 +14,7 @@ use stationdb::tables::{
 use super::drawing::{Curve, Drawing, LEFT_OUT, Limit, Marks};
 use super::rows::{DraftFile, has_column};
 use super::scale::number;
-use super::{chart, picture, terminal};
+use super::{picture, terminal};
 use crate::args::{Chart, Plot, SeriesFlags};
 use crate::conditions;
 use crate::desk::Desk;
@@ -27,16 +27,19 @@ use crate::progress::Bar;
 /// Intervals of the decimation for a picture; more would not be seen.
 const PICTURE_INTERVALS: i64 = 1000;
 
-pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
+/// Refuses files that are no pictures.
+pub fn check_output(plot: &Plot) -> Outcome {
     let is_png = |path: &std::path::PathBuf| {
         path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
     };
-    if let Some(path) = plot.output.as_ref().filter(|path| !is_png(path)) {
-        return Err(Failure::usage(format!("{}: plots are written as .png", path.display())));
+    match plot.output.as_ref().filter(|path| !is_png(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(format!("{}: plots are written as .png", path.display()))),
     }
-    if let Some(measurement) = &plot.measurement {
-        return chart::plot(desk, output, plot, measurement);
-    }
+}
+
+pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
+    check_output(plot)?;
     if plot.series != SeriesFlags::default() || plot.chart != Chart::Imr {
         return Err(Failure::usage(
             "--chart and the options of test results are for a measurement; name one with \
