@@ -145,6 +145,7 @@ impl StoredStep {
             + self.path.len()
             + [&self.step_id, &self.parent_id, &self.inputs, &self.outputs]
                 .into_iter()
+                .chain([&self.step_type, &self.status_name, &self.data_model])
                 .chain(self.data.as_ref().map(|data| &data.text))
                 .map(of)
                 .sum::<usize>()

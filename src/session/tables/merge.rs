@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::SEGMENT_ROWS;
 use super::buffer::entry_key;
 use super::columns::layouts_of;
-use super::deleted::{dead_rows, deleted_in, live_run};
+use super::deleted::{dead_rows, deleted_in, deleted_in_draft, live_run};
 use super::sink::new_writer;
 use super::state::{
     directory, forget_files, forget_segment, key_of, manifest, put_segment, put_table_state, state,
@@ -149,11 +149,17 @@ pub(super) fn small_count(table: &TableMetadata) -> usize {
     if table.supports_append == Some(false) { 2 } else { SMALL_SEGMENTS }
 }
 
+/// How many ordinals of segments are deleted.
+fn deleted_of(group: &[SegmentMeta], deleted: &RangeSet) -> u64 {
+    group.iter().map(|meta| deleted.count_within(meta.ordinals())).sum()
+}
+
 /// Merges segments of a table that overlap, or are many and small. Returns false if there are none.
 ///
 /// The merge reads one snapshot and writes without holding the write turn. So the commit must check
-/// that every merged segment is still named: if the table was deleted meanwhile, the new files are
-/// scheduled for removal instead.
+/// that every merged segment is still named, and, where rows get new ordinals, that none of them was
+/// deleted meanwhile. Otherwise the new files are scheduled for removal, and false is returned: a
+/// later pass merges what is there then.
 pub(crate) fn merge(
     session: &Session,
     id: &str,
@@ -191,9 +197,12 @@ pub(crate) fn merge(
         // Without the deleted ordinals before the first row, the ordinals of the rows that are
         // left of an old part of a table follow each other, and need not be stored.
         let first = group.first().map_or(0, |meta| meta.first_ordinal);
-        Ok(Some((layouts.table().clone(), group, runs, deleted.first_missing(first))))
+        let first = deleted.first_missing(first);
+        Ok(Some((layouts.table().clone(), deleted_of(&group, &deleted), group, runs, first)))
     })?;
-    let Some((schema, group, runs, first_ordinal)) = found else { return Ok(false) };
+    let Some((schema, deleted_before, group, runs, first_ordinal)) = found else {
+        return Ok(false);
+    };
     let _span = trace::span!("merge", table = id, segments = group.len());
     let ordinal_end = group.iter().map(|meta| meta.ordinals().end).max().unwrap_or_default();
     let view = Arc::new(TableView::new(schema.clone(), runs));
@@ -232,13 +241,22 @@ pub(crate) fn merge(
     let stored_before: u64 = group.iter().map(|meta| meta.row_count).sum();
     let stored_after = meta.as_ref().map_or(0, |meta| meta.row_count);
     let merged = session.write(move |draft| {
+        let mut is_outdated = false;
         for old in &group {
-            if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
-                if let Some(meta) = &meta {
-                    forget_files(draft, &dir, meta.id);
-                }
-                return Ok(false);
+            let entry = entry_key(key.as_bytes(), old.id);
+            is_outdated |= draft.raw(Space::Segments, &entry)?.is_none();
+        }
+        if is_renumbered && !is_outdated {
+            // A deletion names an old ordinal, so one that came meanwhile would not be found in the
+            // new segment. Deletions only grow: equal numbers are equal sets.
+            let deleted = deleted_in_draft(draft, key.as_bytes())?;
+            is_outdated = deleted_of(&group, &deleted) != deleted_before;
+        }
+        if is_outdated {
+            if let Some(meta) = &meta {
+                forget_files(draft, &dir, meta.id);
             }
+            return Ok(false);
         }
         for old in &group {
             forget_segment(draft, key.as_bytes(), &dir, old.id);

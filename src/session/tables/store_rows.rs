@@ -42,6 +42,8 @@ use crate::value::{Control, RecordKey, trace};
 
 /// Segments that one pass of sealing writes at most.
 const SEGMENTS: usize = 64;
+/// Chunks that become rows together.
+const CHUNKS_TOGETHER: usize = 64;
 /// After a seal, this share of the threshold is left in chunks: rows of the newest records, which
 /// are the most likely to change.
 const LEFT_SHARE: u64 = 4;
@@ -370,12 +372,17 @@ pub(super) fn seal_chunks(session: &Session, table: &StoreTable, control: &Contr
             .iter()
             .map(|(record, chunk)| Ok((*record, envelope::open(&chunk.key, 0, &chunk.row)?)))
             .collect::<Result<Vec<_>>>()?;
-        let arrays = (table.arrays)(&payloads)?;
-        let rows = RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(|error| {
-            Error::corrupt("internal error: rows of the store do not fit their table; report it")
+        // Texts of a record stand on each of its rows, so rows are made of few chunks at a time.
+        for part in payloads.chunks(CHUNKS_TOGETHER) {
+            let arrays = (table.arrays)(part)?;
+            let rows = RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(|error| {
+                Error::corrupt(
+                    "internal error: rows of the store do not fit their table; report it",
+                )
                 .with_source(error)
-        })?;
-        sink.push(rows)?;
+            })?;
+            sink.push(rows)?;
+        }
         sink.end_segment()?;
     }
     let files = sink.finish()?;

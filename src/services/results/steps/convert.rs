@@ -16,7 +16,9 @@ use crate::model::steps::stored::{StoredData, StoredParameter, StoredStep, milli
 use crate::value::limits::{RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
 use crate::value::{IdForm, Number, RecordKey, stored, time};
 
-/// Texts of this length together may make a step too large, so that it is measured.
+/// Bytes of the texts of a step that stand beside all of its parameters.
+const EXPANDED_BYTES: usize = 256 << 20;
+/// A step of this size may be too large to be stored, so that it is measured.
 const MEASURED_BYTES: usize = RECORD_BYTES / 8;
 
 /// The time of a step that is made before the time of its commit is known. No time is so early.
@@ -257,27 +259,22 @@ fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
 
 /// Fails for a step that is larger than a record may be.
 pub(super) fn check_size(step: &StoredStep) -> Result<()> {
-    let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let parameters: usize = step
-        .parameters()
-        .iter()
-        .map(|parameter| {
-            let extra: usize =
-                parameter.extra.iter().map(|(key, text)| key.len() + text.len()).sum();
-            extra + 64 + of(&parameter.name) + of(&parameter.text) + of(&parameter.units)
-        })
-        .sum();
-    let texts = step.name.len()
-        + of(&step.inputs)
-        + of(&step.outputs)
-        + step.data.as_ref().map_or(0, |data| of(&data.text))
-        + step.keywords.iter().map(String::len).sum::<usize>()
-        + step.properties.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
-    if parameters + texts < MEASURED_BYTES {
+    // Each row of a sealed step has its texts.
+    let texts = [&step.step_id, &step.step_type, &step.status_name].into_iter().flatten();
+    let texts = step.name.len() + step.path.len() + texts.map(String::len).sum::<usize>();
+    if texts.saturating_mul(step.parameters().len()) > EXPANDED_BYTES {
+        return Err(Error::limit(format!(
+            "the step has {} parameters, and {texts} bytes of name, id and type that stand beside \
+             each of them; shorten these, or store the data as a table",
+            step.parameters().len()
+        )));
+    }
+    if step.memory_bytes() < MEASURED_BYTES {
         return Ok(());
     }
     let bytes = stored::to_bytes(step)?.len();
-    if bytes > RECORD_BYTES {
+    // Its place in the tree, which is not known yet, and the chunk around it take bytes too.
+    if bytes > RECORD_BYTES - MEASURED_BYTES {
         return Err(Error::limit(format!(
             "the step takes {bytes} bytes, more than the {RECORD_BYTES} that it may take; store \
              its data as a table or a file"

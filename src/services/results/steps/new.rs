@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::convert::{LATER, answered, new_step_at, new_step_of, within};
 use super::edits::{StepEdits, counts_of, summary};
-use super::set::{LEVELS, NewStep, StepSet, save_new, severity, status_counts};
+use super::set::{LEVELS, too_deep, NewStep, StepSet, save_new, severity, status_counts};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step};
@@ -200,6 +200,9 @@ pub(in crate::services::results) fn append_one(
             draft.put_changed(before, &after, What::Updated)?;
         }
         return Ok(step);
+    }
+    if below.as_ref().is_some_and(|parent| parent.ancestor_ids.len() + 1 >= LEVELS) {
+        return Err(too_deep("parentId"));
     }
     let mut step = new_step_at(request, "", millis(draft.now()))?.step;
     step.seq = result.steps_created;

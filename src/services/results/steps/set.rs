@@ -27,6 +27,10 @@ pub(super) const CHUNK_STEPS: usize = 64;
 /// Parameters of one chunk, unless one step has more.
 const CHUNK_PARAMETERS: usize = 256;
 
+/// Bytes of one chunk, unless one step has more: far fewer than a record may have, so that steps
+/// of a chunk may grow.
+const CHUNK_BYTES: usize = 256 * 1024;
+
 /// The types of a status, the least severe first.
 pub(super) const STATUS_TYPES: [&str; 11] = [
     "LOOPING",
@@ -147,12 +151,13 @@ impl StepSet {
             return Ok(());
         }
         let all = Self::load(view, self.result, self.next_seq)?;
-        let added = std::mem::replace(self, all);
-        for entry in added.entries {
+        // Those that were added stay where they are: their positions are known to the caller.
+        for entry in all.entries {
             let (at, id) = (self.entries.len(), entry.step.id(self.result));
             self.entries.push(entry);
             self.index(at, id);
         }
+        (self.chunks, self.unread) = (all.chunks, None);
         Ok(())
     }
 
@@ -300,7 +305,9 @@ impl StepSet {
     pub(super) fn create(&mut self, tree: NewStep) -> Result<Vec<usize>> {
         let mut flat = Vec::new();
         let mut taken = HashSet::new();
-        self.flatten(tree, None, 1, &mut taken, &mut flat)?;
+        let parent = tree.step.parent_id.as_deref().and_then(|parent| self.find(parent));
+        let level = self.levels_above(parent) + 1;
+        self.flatten(tree, None, level, &mut taken, &mut flat)?;
         let mut made = Vec::with_capacity(flat.len());
         for (id, mut step) in flat {
             let parent = step.parent_id.as_deref().and_then(|parent| self.find(parent));
@@ -339,11 +346,7 @@ impl StepSet {
         flat: &mut Vec<(String, StoredStep)>,
     ) -> Result<()> {
         if level > LEVELS {
-            return Err(Error::limit(format!(
-                "steps are nested in more than {LEVELS} levels; create the deeper ones by \
-                 themselves, with the id of their parent"
-            ))
-            .at_member("children"));
+            return Err(too_deep("children"));
         }
         let NewStep { mut step, children } = tree;
         step.seq = self.next_seq + flat.len() as u64;
@@ -370,6 +373,9 @@ impl StepSet {
             return Err(
                 Error::invalid(format!("the step {id:?} is its own parent")).at_member("parentId")
             );
+        }
+        if level + self.levels_below(&id) > LEVELS {
+            return Err(too_deep("parentId"));
         }
         flat.push((id.clone(), step));
         for child in children {
@@ -413,6 +419,26 @@ impl StepSet {
         }
     }
 
+    /// How many steps are above a child of this one, itself among them.
+    fn levels_above(&self, parent: Option<usize>) -> usize {
+        parent.and_then(|at| self.step(at)).map_or(0, |step| step.ancestor_ids.len() + 1)
+    }
+
+    /// How many levels of descendants the step with this id has, up to one more than are allowed.
+    fn levels_below(&self, id: &str) -> usize {
+        let mut seen = HashSet::new();
+        let mut level: Vec<usize> = self.children(id).collect();
+        let mut levels = 0;
+        while !level.is_empty() && levels <= LEVELS {
+            levels += 1;
+            let ids = level.iter().filter_map(|at| Some(self.step(*at)?.id(self.result)));
+            let ids: Vec<String> = ids.collect();
+            let below = ids.iter().flat_map(|id| self.children(id));
+            level = below.filter(|at| seen.insert(*at)).collect();
+        }
+        levels
+    }
+
     /// Whether the step at `at` is `id` or one of its ancestors is.
     fn is_below(&self, at: usize, id: &str) -> bool {
         let mut seen = HashSet::new();
@@ -450,6 +476,11 @@ impl StepSet {
                  descendants"
             ))
             .at_member("parentId"));
+        }
+        if new_parent.is_some()
+            && self.levels_above(parent_at) + 1 + self.levels_below(&id) > LEVELS
+        {
+            return Err(too_deep("parentId"));
         }
         self.change(at, f);
         let Some(new_parent) = new_parent else { return Ok(()) };
@@ -617,9 +648,15 @@ impl StepSet {
         let mut changes = Vec::new();
         for first in is_touched {
             let before = self.chunks.get(&first).copied().unwrap_or_default();
-            let steps = stays.remove(&first).filter(|steps| !steps.is_empty());
-            let after = steps.map(|steps| (rows_of(&steps), StepChunk { steps }));
+            // Steps that have grown may need more than one chunk; the first one keeps its place.
+            let mut parts = chunked(stays.remove(&first).unwrap_or_default()).into_iter();
+            let after = parts.next().map(|steps| (rows_of(&steps), StepChunk { steps }));
             changes.push(ChunkChange { first, before, after });
+            for steps in parts {
+                let first = steps.first().map_or(0, |step| step.seq);
+                let after = Some((rows_of(&steps), StepChunk { steps }));
+                changes.push(ChunkChange { first, before: (0, 0), after });
+            }
         }
         moved.sort_by_key(|step| step.seq);
         delete_sealed(draft, &STEPS, &RangeSet::new(gone))?;
@@ -646,21 +683,31 @@ pub(super) fn save_new(
     change_chunks(draft, &STEPS, result, changes)
 }
 
+/// The error about steps below too many others.
+pub(super) fn too_deep(member: &str) -> Error {
+    Error::limit(format!("a step has at most {} steps above it; nest fewer", LEVELS - 1))
+        .at_member(member)
+}
+
 /// Cuts steps into chunks that are read and written together. The numbers of a chunk follow each
 /// other, so chunks in order of their first numbers are in order of all numbers.
 fn chunked(steps: Vec<StoredStep>) -> Vec<Vec<StoredStep>> {
     let mut chunks: Vec<Vec<StoredStep>> = Vec::new();
-    let mut parameters = 0;
+    let (mut parameters, mut bytes) = (0, 0);
     for step in steps {
         parameters += step.parameters().len();
+        bytes += step.memory_bytes();
         let follows = |chunk: &Vec<StoredStep>| {
             chunk.last().is_some_and(|last| last.seq.checked_add(1) == Some(step.seq))
         };
         let is_full = chunks.last().is_none_or(|chunk| {
-            chunk.len() >= CHUNK_STEPS || parameters > CHUNK_PARAMETERS || !follows(chunk)
+            chunk.len() >= CHUNK_STEPS
+                || parameters > CHUNK_PARAMETERS
+                || bytes > CHUNK_BYTES
+                || !follows(chunk)
         });
         if is_full {
-            parameters = step.parameters().len();
+            (parameters, bytes) = (step.parameters().len(), step.memory_bytes());
             chunks.push(Vec::new());
         }
         if let Some(chunk) = chunks.last_mut() {
