@@ -281,7 +281,7 @@ fn many_results_are_read_in_one_pass() {
     let items: Vec<ResultWithSteps> = items.collect();
     let guest = store.store.session(Identity::user("guest"));
     for (part, of_part) in items.chunks(600).enumerate() {
-        session.append_results(of_part).unwrap().into_result().unwrap();
+        let _ = session.append_results(of_part).unwrap().into_result().unwrap();
         if part == 0 {
             store.store.maintain(&control()).unwrap();
         }

@@ -220,6 +220,136 @@ fn calls_of_one_transaction_see_the_steps_of_each_other() {
 }
 
 #[test]
+fn changes_beside_seals_and_merges_are_kept() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let made = create(&session, (0..4).map(|at| gain("P", &at.to_string())).collect());
+    let mut names: Vec<BTreeMap<String, String>> = Vec::new();
+    for result in &made {
+        let steps = add(&session, result, 0..60).into_iter();
+        names.push(steps.map(|step| (step.step_id.unwrap(), step.name.unwrap())).collect());
+    }
+    store.store.maintain(&control()).unwrap();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let maintaining = scope.spawn(|| {
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                store.store.maintain(&control()).unwrap();
+            }
+        });
+        for round in 0..600 {
+            let at = round % made.len();
+            let ids: Vec<String> = names[at].keys().cloned().collect();
+            let id = ids[round * 7 % ids.len()].clone();
+            let result_id = id_of(&made[at]).to_string();
+            if round % 5 == 4 {
+                session.delete_step(&id_of(&made[at]), &id, false).unwrap();
+                names[at].remove(&id);
+                let new = add(&session, &made[at], round..round + 1).remove(0);
+                names[at].insert(new.step_id.unwrap(), new.name.unwrap());
+            } else {
+                let name = format!("changed in {round}");
+                let change = UpdateStepRequest::new().result_id(result_id).step_id(id.clone());
+                let change = vec![change.name(name.clone())];
+                session.update_steps(change, false, false, false).unwrap().require_all().unwrap();
+                names[at].insert(id, name);
+            }
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        maintaining.join().unwrap();
+    });
+    store.store.maintain(&control()).unwrap();
+    for (result, names) in made.iter().zip(&names) {
+        let query = QueryStepsRequest::new().filter(format!("resultId == \"{}\"", id_of(result)));
+        let found = session.query_steps(query).unwrap().steps.into_iter();
+        let found: BTreeMap<String, String> =
+            found.map(|step| (step.step_id.unwrap(), step.name.unwrap())).collect();
+        assert_eq!(found, *names);
+    }
+    assert_eq!(count(&session, QueryStepsRequest::new()), 240);
+    store.assert_sound();
+}
+
+#[test]
+fn a_call_answers_with_the_steps_that_it_made() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    add(&session, result, 0..3);
+    // The first needs no look at the stored steps, the second does.
+    let steps = vec![step(result, 7), step(result, 8).step_id("chosen"), step(result, 9)];
+    let made = session.create_steps(steps, false).unwrap().into_result().unwrap().steps;
+    let names: Vec<_> = made.iter().filter_map(|step| step.name.as_deref()).collect();
+    assert_eq!(names, ["step 7", "step 8", "step 9"]);
+    assert_eq!(count(&session, QueryStepsRequest::new()), 6);
+    store.assert_sound();
+}
+
+#[test]
+fn steps_have_a_hundred_levels_however_they_are_named() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let made = create(&session, vec![gain("P", "1"), gain("P", "2")]);
+    let named = |result: &TestResult, at: usize| {
+        let new = step(result, at).step_id(format!("s{at}"));
+        if at == 0 { new } else { new.parent_id(format!("s{}", at - 1)) }
+    };
+    let outcome = |steps: Vec<CreateStepRequest>| {
+        let answer = session.create_steps(steps, false).unwrap();
+        (answer.steps.len(), answer.failed.map_or(0, |failed| failed.len()))
+    };
+    // Of those that are refused, the next one is below a step that is not there.
+    let chain: Vec<_> = (0..101).map(|at| named(&made[0], at)).collect();
+    assert_eq!(outcome(chain), (100, 1));
+    let mut chain: Vec<_> = (0..101).map(|at| named(&made[1], at)).collect();
+    chain.reverse();
+    assert_eq!(outcome(chain), (100, 1));
+    let change = UpdateStepRequest::new().result_id(id_of(&made[0]).to_string());
+    let top = session.create_steps(vec![step(&made[0], 0).step_id("top")], false).unwrap();
+    assert_eq!(top.steps.len(), 1);
+    let moved =
+        session.update_steps(vec![change.step_id("s0").parent_id("top")], false, false, false);
+    assert_eq!(moved.unwrap().failed.unwrap().len(), 1);
+    store.assert_sound();
+}
+
+#[test]
+fn large_steps_of_one_call_and_steps_that_grow_are_stored() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let result = &create(&session, vec![gain("P", "1")])[0];
+    let text = |bytes: usize| vec![NamedValue::new("text", json!("x".repeat(bytes)))];
+    let large = |number: usize, bytes: usize| {
+        let mut large = step(result, number);
+        large.inputs = Some(text(bytes));
+        large
+    };
+    let steps = (0..64).map(|number| large(number, 70_000)).chain([large(64, 2_500_000)]);
+    let steps = steps.chain([large(65, 2_500_000)]).collect();
+    let made = session.create_steps(steps, false).unwrap().into_result().unwrap().steps;
+    let refused = session.create_steps(vec![large(66, 4 << 20)], false).unwrap();
+    assert_eq!(refused.failed.map(|failed| failed.len()), Some(1));
+    let small: Vec<Step> = add(&session, result, 70..100);
+    let grown: Vec<_> = small
+        .iter()
+        .map(|step| {
+            let change = UpdateStepRequest::new().result_id(id_of(result).to_string());
+            change.step_id(step.step_id.clone().unwrap()).inputs(text(200_000))
+        })
+        .collect();
+    session.update_steps(grown, false, false, false).unwrap().require_all().unwrap();
+    for _ in 0..2 {
+        for step in made.iter().chain(&small) {
+            let found = session.get_step(&id_of(result), step.step_id.as_ref().unwrap()).unwrap();
+            assert_eq!(found.name, step.name);
+        }
+        assert_eq!(count(&session, QueryStepsRequest::new()), 96);
+        store.store.maintain(&control()).unwrap();
+    }
+    store.assert_sound();
+}
+
+#[test]
 fn an_id_that_will_be_generated_is_refused() {
     let store = TestStore::with(small);
     let session = store.session();

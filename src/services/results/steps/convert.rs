@@ -18,6 +18,8 @@ use crate::value::{IdForm, Number, RecordKey, stored, time};
 
 /// Bytes of the texts of a step that stand beside all of its parameters.
 const EXPANDED_BYTES: usize = 256 << 20;
+/// Bytes that are left for the place of a step in its tree, and for the chunk around it.
+const PLACE_BYTES: usize = 64 * 1024;
 /// A step of this size may be too large to be stored, so that it is measured.
 const MEASURED_BYTES: usize = RECORD_BYTES / 8;
 
@@ -274,7 +276,7 @@ pub(super) fn check_size(step: &StoredStep) -> Result<()> {
     }
     let bytes = stored::to_bytes(step)?.len();
     // Its place in the tree, which is not known yet, and the chunk around it take bytes too.
-    if bytes > RECORD_BYTES - MEASURED_BYTES {
+    if bytes > RECORD_BYTES - PLACE_BYTES {
         return Err(Error::limit(format!(
             "the step takes {bytes} bytes, more than the {RECORD_BYTES} that it may take; store \
              its data as a table or a file"

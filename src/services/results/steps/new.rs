@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::convert::{LATER, answered, new_step_at, new_step_of, within};
 use super::edits::{StepEdits, counts_of, summary};
-use super::set::{LEVELS, too_deep, NewStep, StepSet, save_new, severity, status_counts};
+use super::set::{LEVELS, NewStep, StepSet, save_new, severity, status_counts, too_deep};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step};
