@@ -157,8 +157,8 @@ fn deleted_of(group: &[SegmentMeta], deleted: &RangeSet) -> u64 {
 /// Merges segments of a table that overlap, or are many and small. Returns false if there are none.
 ///
 /// The merge reads one snapshot and writes without holding the write turn. So the commit must check
-/// that every merged segment is still named, and, where rows get new ordinals, that none of them was
-/// deleted meanwhile. Otherwise the new files are scheduled for removal, and false is returned: a
+/// that every merged segment is still named, and, where rows get new ordinals, that none of them
+/// was deleted meanwhile. Otherwise the new files are scheduled for removal, and false is returned: a
 /// later pass merges what is there then.
 pub(crate) fn merge(
     session: &Session,
