@@ -74,7 +74,7 @@ pub(crate) fn picked_rows(
         let all: Vec<usize> = (0..schema.len()).collect();
         let rows: Vec<usize> =
             ranges.into_iter().flatten().skip(picked.start).take(picked.len()).collect();
-        return run.read(schema, &all, &of_numbers(rows.into_iter())).map(Some);
+        return run.read(schema, &all, &of_numbers(rows)).map(Some);
     }
     Ok(None)
 }

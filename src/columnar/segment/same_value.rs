@@ -60,9 +60,10 @@ impl<'s> SameValue<'s> {
         let array: Option<ArrayRef> = match self {
             Self::Null => Some(new_null_array(&arrow_type(data_type), rows)),
             Self::Bool(value) => {
-                let bits = match value {
-                    true => BooleanBuffer::new_set(rows),
-                    false => BooleanBuffer::new_unset(rows),
+                let bits = if value {
+                    BooleanBuffer::new_set(rows)
+                } else {
+                    BooleanBuffer::new_unset(rows)
                 };
                 Some(Arc::new(BooleanArray::new(bits, None)))
             }

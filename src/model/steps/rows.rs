@@ -328,11 +328,12 @@ pub(crate) fn rows_with_id(
     let is_wanted = |row: &usize| {
         // Only the first row of a step has the number of its rows.
         let is_first = rest.value(*row) == rest_of(result) && !rows.is_null(*row);
-        is_first
-            && match ids.is_null(*row) {
-                true => generated == Some(seq.value(*row).cast_unsigned()),
-                false => ids.value(*row) == id,
-            }
+        let has_id = if ids.is_null(*row) {
+            generated == Some(seq.value(*row).cast_unsigned())
+        } else {
+            ids.value(*row) == id
+        };
+        is_first && has_id
     };
     let Some(first) = (0..batch.num_rows()).find(is_wanted) else { return Ok(None) };
     let count = usize::try_from(rows.value(first)).map_err(|_| damaged(Of::Rows))?;

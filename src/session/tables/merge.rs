@@ -158,8 +158,8 @@ fn deleted_of(group: &[SegmentMeta], deleted: &RangeSet) -> u64 {
 ///
 /// The merge reads one snapshot and writes without holding the write turn. So the commit must check
 /// that every merged segment is still named, and, where rows get new ordinals, that none of them
-/// was deleted meanwhile. Otherwise the new files are scheduled for removal, and false is returned: a
-/// later pass merges what is there then.
+/// was deleted meanwhile. Otherwise the new files are scheduled for removal, and false is returned:
+/// a later pass merges what is there then.
 pub(crate) fn merge(
     session: &Session,
     id: &str,

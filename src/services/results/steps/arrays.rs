@@ -75,9 +75,6 @@ impl<'b> Arrays<'b> {
 }
 
 /// The text of a row, if the column was asked for and the row has one.
-pub(in crate::services::results) fn text<'b>(
-    texts: Option<&'b StringArray>,
-    row: usize,
-) -> Option<&'b str> {
+pub(in crate::services::results) fn text(texts: Option<&StringArray>, row: usize) -> Option<&str> {
     texts.filter(|texts| !texts.is_null(row)).map(|texts| texts.value(row))
 }

@@ -77,7 +77,7 @@ pub(super) fn new_step_of(
         step_type: request.step_type.clone(),
         status: request.status.clone(),
         started_at: request.started_at,
-        total_time_in_seconds: request.total_time_in_seconds.clone(),
+        total_time_in_seconds: request.total_time_in_seconds,
         data_model: request.data_model.clone(),
         inputs: request.inputs.clone(),
         outputs: request.outputs.clone(),

@@ -427,9 +427,10 @@ impl Measurements {
         each_step(view, &question.selection, shapes, after, &control, &mut |result, step| {
             control.check()?;
             if workspace.as_ref().is_none_or(|(known, _)| *known != result) {
-                let of = match question.filter.reads_workspace() {
-                    true => workspace_of(view, result)?,
-                    false => None,
+                let of = if question.filter.reads_workspace() {
+                    workspace_of(view, result)?
+                } else {
+                    None
                 };
                 workspace = Some((result, of));
             }
