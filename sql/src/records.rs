@@ -46,9 +46,10 @@ struct Read {
 
 /// The text and the substitutions of a filter.
 fn parts(filter: Filter) -> (Option<String>, Option<Vec<serde_json::Value>>) {
-    match filter.text.is_empty() {
-        true => (None, None),
-        false => (Some(filter.text), Some(filter.substitutions)),
+    if filter.text.is_empty() {
+        (None, None)
+    } else {
+        (Some(filter.text), Some(filter.substitutions))
     }
 }
 
