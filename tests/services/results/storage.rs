@@ -1,5 +1,7 @@
 //! What holds for steps wherever they lie: in the rows of open results, sealed, merged, copied.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use stationdb::tables::{CreateTableRequest, QueryTablesRequest};
 
 use super::*;
@@ -219,6 +221,15 @@ fn calls_of_one_transaction_see_the_steps_of_each_other() {
     store.assert_sound();
 }
 
+/// Ends a thread.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn changes_beside_seals_and_merges_are_kept() {
     let store = TestStore::with(small);
@@ -230,13 +241,15 @@ fn changes_beside_seals_and_merges_are_kept() {
         names.push(steps.map(|step| (step.step_id.unwrap(), step.name.unwrap())).collect());
     }
     store.store.maintain(&control()).unwrap();
-    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let maintaining = scope.spawn(|| {
-            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+            while !is_done.load(Ordering::Relaxed) {
                 store.store.maintain(&control()).unwrap();
             }
         });
+        // Also if a change fails.
+        let end = End(&is_done);
         for round in 0..600 {
             let at = round % made.len();
             let ids: Vec<String> = names[at].keys().cloned().collect();
@@ -255,7 +268,7 @@ fn changes_beside_seals_and_merges_are_kept() {
                 names[at].insert(id, name);
             }
         }
-        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        drop(end);
         maintaining.join().unwrap();
     });
     store.store.maintain(&control()).unwrap();
