@@ -228,6 +228,11 @@ fn move_all(session: &Session, workspace: &str, to: &str, text: &str) {
         let done = session.import_records(from(request)).unwrap();
         assert!(done.conflicts.is_empty(), "{done:?}");
     }
+    for record in of(session, RecordKind::TestResult, workspace) {
+        let change = json!({ "id": id(&record), "workspace": to, "programName": text });
+        let done = session.update_results(vec![from(change)], false, false).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
     for record in of(session, RecordKind::Asset, workspace) {
         let done = session.update_assets(vec![from(moved(&record))]).unwrap();
         assert!(done.error.is_none(), "{done:?}");
