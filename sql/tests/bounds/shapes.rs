@@ -120,6 +120,8 @@ const AGGREGATES: &[(&str, &str)] = &[
          regr_slope regr_sxx regr_sxy regr_syy",
     ),
     ("s, ','", "string_agg"),
+    ("n, 1, 9", "pp ppk"),
+    ("n, 1, 9 order by n", "cp cpk"),
 ];
 const WINDOWS: &[(&str, &str)] = &[
     ("", "cume_dist dense_rank percent_rank rank row_number"),
