@@ -201,7 +201,7 @@ fn every_request_and_answer_has_its_wire_form() {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert_eq!(files.len(), 12, "one for each service, and one of refusals: {files:?}");
+    assert_eq!(files.len(), 13, "one for each service, of refusals, and of figures: {files:?}");
     for file in files {
         let clock = ManualClock::new(
             stationdb::chrono::DateTime::parse_from_rfc3339(NOON).unwrap().to_utc(),
