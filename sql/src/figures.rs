@@ -5,17 +5,15 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, Int64Builder, ListBuilder, MapBuilder,
     RecordBatch, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use datafusion::catalog::{Session as Planner, TableFunctionImpl, TableProvider};
+use datafusion::catalog::{TableFunctionImpl, TableProvider};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
 use serde_json::{Value, to_value};
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::results::{
@@ -24,8 +22,7 @@ use stationdb::results::{
 };
 use stationdb::{Control, Error, Session};
 
-use crate::pages::misfit;
-use crate::scan::{Batches, StoreScan, project};
+use crate::pages::{Page, Pages, misfit};
 use crate::search::{number, text};
 
 /// Points of a control chart that are read together.
@@ -125,9 +122,11 @@ const CHART: &[Column] = &[
 impl Form {
     /// The values that the rows have for a member, which may be missing.
     fn array(self, values: &[Option<&Value>]) -> stationdb::Result<ArrayRef> {
-        let text = |value: &Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         Ok(match self {
-            Self::Text => Arc::new(values.iter().map(text).collect::<StringArray>()),
+            Self::Text => {
+                let texts = values.iter().map(|value| value.and_then(Value::as_str));
+                Arc::new(texts.collect::<StringArray>())
+            }
             Self::Int => {
                 let int = |value: &Option<&Value>| value.and_then(Value::as_i64);
                 Arc::new(values.iter().map(int).collect::<Int64Array>())
@@ -203,8 +202,11 @@ fn json(answer: serde_json::Result<Value>) -> stationdb::Result<Value> {
 }
 
 /// The entries of a list in an answer.
-fn list(answer: &Value, member: &str) -> Vec<Value> {
-    answer.get(member).and_then(Value::as_array).cloned().unwrap_or_default()
+fn list(answer: &mut Value, member: &str) -> Vec<Value> {
+    match answer.get_mut(member).map(Value::take) {
+        Some(Value::Array(entries)) => entries,
+        _ => Vec::new(),
+    }
 }
 
 impl Figure {
@@ -233,8 +235,8 @@ impl Figure {
     fn batch(&self, rows: &[Value]) -> stationdb::Result<RecordBatch> {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for (at, key) in self.keys().iter().enumerate() {
-            let value = |row: &Value| row.get("keys")?.get(at)?.as_str().map(str::to_owned);
-            arrays.push(Arc::new(rows.iter().map(value).collect::<StringArray>()) as ArrayRef);
+            let values = rows.iter().map(|row| row.get("keys")?.get(at)?.as_str());
+            arrays.push(Arc::new(values.collect::<StringArray>()) as ArrayRef);
             // The keys of properties are data.
             let name = if key.contains('.') { key.clone() } else { key.to_lowercase() };
             fields.push(Field::new(name, DataType::Utf8, true));
@@ -248,36 +250,34 @@ impl Figure {
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(misfit)
     }
 
-    /// What is read, for `explain`.
-    fn label(&self) -> String {
-        let (name, request) = match self {
-            Self::Yields(request) => ("yields", json(to_value(request))),
-            Self::Pareto(request) => ("failure_pareto", json(to_value(request))),
-            Self::Capability(request) => ("capability", json(to_value(request))),
-            Self::Histogram(request) => ("histogram", json(to_value(request))),
-            Self::Chart(request) => ("control_chart", json(to_value(request))),
+    /// The arguments that are given, for `explain`.
+    fn arguments(&self) -> Value {
+        let request = match self {
+            Self::Yields(request) => to_value(request),
+            Self::Pareto(request) => to_value(request),
+            Self::Capability(request) => to_value(request),
+            Self::Histogram(request) => to_value(request),
+            Self::Chart(request) => to_value(request),
         };
         let mut members = request.ok().and_then(|request| request.as_object().cloned());
         if let Some(members) = &mut members {
             members.retain(|_, value| !value.is_null());
         }
-        format!("{name} {}", Value::Object(members.unwrap_or_default()))
+        Value::Object(members.unwrap_or_default())
     }
 
-    /// The rows of a page, and the figure with the next one.
-    fn page(
-        &self,
-        session: &Session,
-        control: &Control,
-    ) -> stationdb::Result<(Vec<Value>, Option<Self>)> {
-        match self {
-            Self::Yields(request) => Ok((
-                list(&json(to_value(session.yields(request.clone(), control)?))?, "groups"),
-                None,
-            )),
+    /// The rows of the page after a token, and the token of the next one.
+    fn page(&self, session: &Session, token: Option<String>) -> stationdb::Result<Page> {
+        // The session has that of the statement.
+        let control = &Control::default();
+        let mut next = None;
+        let rows = match self {
+            Self::Yields(request) => {
+                list(&mut json(to_value(session.yields(request.clone(), control)?))?, "groups")
+            }
             Self::Pareto(request) => {
-                let answer = json(to_value(session.failure_pareto(request.clone(), control)?))?;
-                let mut rows = list(&answer, "entries");
+                let mut answer = json(to_value(session.failure_pareto(request.clone(), control)?))?;
+                let mut rows = list(&mut answer, "entries");
                 for row in rows.iter_mut().filter_map(Value::as_object_mut) {
                     // The key by measurement has two members.
                     if let Some(Value::Object(mut key)) = row.get("key").cloned() {
@@ -286,32 +286,31 @@ impl Figure {
                         row.insert("measurement".to_owned(), measurement);
                     }
                 }
-                Ok((rows, None))
+                rows
             }
             Self::Capability(request) => {
-                Ok((vec![json(to_value(session.capability(request.clone(), control)?))?], None))
+                vec![json(to_value(session.capability(request.clone(), control)?))?]
             }
-            Self::Histogram(request) => Ok((
-                list(&json(to_value(session.histogram(request.clone(), control)?))?, "ranges"),
-                None,
-            )),
+            Self::Histogram(request) => {
+                list(&mut json(to_value(session.histogram(request.clone(), control)?))?, "ranges")
+            }
             Self::Chart(request) => {
-                let chart = session.control_chart(request.clone(), control)?;
-                let next = chart
-                    .continuation_token
-                    .clone()
-                    .map(|token| Self::Chart(request.clone().continuation_token(token)));
-                let answer = json(to_value(chart))?;
-                let mut rows = list(&answer, "points");
+                let mut request = request.clone();
+                request.continuation_token = token;
+                let mut chart = session.control_chart(request, control)?;
+                next = chart.continuation_token.take();
+                let mut answer = json(to_value(chart))?;
+                let mut rows = list(&mut answer, "points");
                 for row in rows.iter_mut().filter_map(Value::as_object_mut) {
                     for member in ["limits", "rangeLimits"] {
                         let limits = answer.get(member).cloned().unwrap_or_default();
                         row.insert(member.to_owned(), limits);
                     }
                 }
-                Ok((rows, next))
+                rows
             }
-        }
+        };
+        Ok((self.batch(&rows)?, next))
     }
 }
 
@@ -435,50 +434,11 @@ impl TableFunctionImpl for FigureFunction {
             return plan_err!("{}", self.function.form());
         };
         let schema = figure.schema().map_err(crate::errors::external)?;
-        Ok(Arc::new(FigureTable { session: self.session.clone(), figure, schema }))
-    }
-}
-
-/// A figure as a table.
-#[derive(Debug)]
-struct FigureTable {
-    session: Session,
-    figure: Figure,
-    schema: SchemaRef,
-}
-
-#[async_trait]
-impl TableProvider for FigureTable {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        _state: &dyn Planner,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        _limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (schema, columns) = project(&self.schema, projection)?;
-        let (session, figure) = (self.session.clone(), self.figure.clone());
-        let label = figure.label();
-        let open = move |control: &Control| {
-            let (session, control) = (session.clone(), control.clone());
-            let (mut next, columns) = (Some(figure.clone()), columns.clone());
-            let pages = std::iter::from_fn(move || {
-                let figure = next.take()?;
-                Some(figure.page(&session, &control).and_then(|(rows, following)| {
-                    next = following;
-                    figure.batch(&rows)?.project(&columns).map_err(misfit)
-                }))
-            });
-            Ok(Box::new(pages) as Batches)
-        };
-        Ok(Arc::new(StoreScan::new(label, schema, Arc::new(open))))
+        let label = format!("{} {}", self.function.name(), figure.arguments());
+        // Each page computes the figure anew, so one has all rows that it can have.
+        let read =
+            move |session: &Session, token: Option<String>, _: i64| figure.page(session, token);
+        let pages = Pages::new(label, &self.session, schema, TableType::Temporary, Arc::new(read));
+        Ok(Arc::new(pages))
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{ask, filled, request};
+use common::{ask, create, filled, request};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
@@ -44,12 +44,10 @@ fn fill_results(session: &Session) {
         let result = json!({ "programName": format!("Program {place}"), "partNumber": format!("P-{at:02}"),
             "serialNumber": format!("serial number {at}"), "status": { "statusType": "FAILED" },
             "workspace": place });
-        let made = session.create_results(vec![request(result)]).unwrap().into_result().unwrap();
-        let id = made.results[0].id.clone().unwrap();
         let parameter = json!({ "name": format!("measurement {place}"), "measurement": "1" });
-        let step = json!({ "resultId": id, "name": format!("step of the {place} one"),
+        let step = json!({ "name": format!("step of the {place} one"),
             "status": { "statusType": "FAILED" }, "data": { "parameters": [parameter] } });
-        session.create_steps(vec![request(step)], false).unwrap().require_all().unwrap();
+        let id = create(session, result, vec![step]);
         if at == 7 {
             session.delete_result(&id, false).unwrap();
         }

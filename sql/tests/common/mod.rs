@@ -16,6 +16,7 @@ use datafusion::physical_plan::common::collect;
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
+use stationdb::results::TestResultId;
 use stationdb::{
     AccessPolicy, Action, Control, Identity, ManualClock, Service, Session, Store, Visibility,
 };
@@ -36,9 +37,24 @@ impl AccessPolicy for Guests {
 }
 
 pub fn open(path: &Path) -> Store {
+    open_sealing(path, 1000)
+}
+
+/// A store that seals buffers of so many rows.
+pub fn open_sealing(path: &Path, rows: u64) -> Store {
     let clock = ManualClock::new("2024-03-02T00:00:00Z".parse().unwrap());
-    let options = Store::options().maintenance_thread(false).seal_rows(1000).clock(clock);
+    let options = Store::options().maintenance_thread(false).seal_rows(rows).clock(clock);
     options.access_policy(Guests).open(path).unwrap()
+}
+
+/// Creates a result with steps.
+pub fn create(session: &Session, result: Value, mut steps: Vec<Value>) -> TestResultId {
+    let made = session.create_results(vec![request(result)]).unwrap().into_result().unwrap();
+    let id = made.results[0].id.clone().unwrap();
+    steps.iter_mut().for_each(|step| step["resultId"] = json!(id));
+    let steps = steps.into_iter().map(request).collect();
+    session.create_steps(steps, false).unwrap().require_all().unwrap();
+    id
 }
 
 pub fn ada(store: &Store) -> Session {
