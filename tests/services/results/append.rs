@@ -24,11 +24,6 @@ fn rows(count: i64) -> RecordBatch {
     .unwrap()
 }
 
-fn steps_of(session: &Session, id: &TestResultId) -> Vec<Step> {
-    let query = QueryStepsRequest::new().filter("resultId == @0").substitutions([id.as_str()]);
-    session.query_steps(query).unwrap().steps
-}
-
 #[test]
 fn a_result_comes_with_steps_tables_and_files_in_one_commit() {
     let store = TestStore::new();
@@ -44,10 +39,7 @@ fn a_result_comes_with_steps_tables_and_files_in_one_commit() {
         .table(ResultTable::new(ramp()).batch(rows(3)).batch(rows(2)).end_of_data(true))
         .table(ResultTable::new(ramp().workspace("other")));
     let made = session.append_results(&[item]).unwrap().into_result().unwrap().results.remove(0);
-    let events = {
-        let mut changes = session.changes(Position::START);
-        std::iter::from_fn(|| changes.next(Duration::ZERO).unwrap()).collect::<Vec<_>>()
-    };
+    let events = events(&session);
     let sequences: BTreeSet<_> = events.iter().map(|event| event.sequence).collect();
     assert_eq!(sequences.len(), 1, "{events:?}");
     let steps: Vec<_> =
@@ -112,8 +104,8 @@ fn what_is_refused_leaves_nothing_and_stops_no_other() {
     assert_eq!(answer.results.len(), 1);
     let failed: Vec<_> =
         answer.failed.as_ref().unwrap().iter().map(|failed| failed.serial_number.clone()).collect();
-    let serials = ["1", "2", "3", "4", "5"].map(|serial| Some(serial.to_owned()));
-    assert_eq!(failed, [serials.to_vec(), vec![None]].concat());
+    let five = ["1", "2", "3", "4", "5"].map(|serial| Some(serial.to_owned()));
+    assert_eq!(failed, [five.to_vec(), vec![None]].concat());
     let inner = answer.error.unwrap().inner_errors;
     let places: Vec<_> = inner.iter().map(|inner| inner.args[0].as_str()).collect();
     assert_eq!(places[0], "steps[1].children[0].name");
@@ -121,8 +113,7 @@ fn what_is_refused_leaves_nothing_and_stops_no_other() {
     assert_eq!(places[2], "v", "the column that the table does not have");
     assert!(places[3].starts_with("tables[0]"), "{places:?}");
     assert_eq!(&places[4..], ["steps[0].resultId", "status"]);
-    let all = |query| serials_of(&session, query);
-    assert_eq!(all(QueryResultsRequest::new()), "good");
+    assert_eq!(serials(&session, QueryResultsRequest::new()), "good");
     assert_eq!(session.get_steps(None, Some(0), true).unwrap().total_count, Some(1));
     assert_eq!(session.query_tables(QueryTablesRequest::new().filter("")).unwrap().tables, []);
     let products = session.query_products(QueryProductsRequest::new()).unwrap().products;
@@ -130,12 +121,8 @@ fn what_is_refused_leaves_nothing_and_stops_no_other() {
 
     let error = session.all_or_nothing().append_results(&items).unwrap_err();
     assert_eq!(error.place(), Some(&Place::Member("[1].steps[1].children[0].name".to_owned())));
-    assert_eq!(all(QueryResultsRequest::new()), "good");
+    assert_eq!(serials(&session, QueryResultsRequest::new()), "good");
     store.assert_sound();
-}
-
-fn serials_of(session: &Session, query: QueryResultsRequest) -> String {
-    serials(session, query)
 }
 
 #[test]

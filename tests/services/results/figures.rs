@@ -2,9 +2,7 @@
 
 use std::f64::consts::FRAC_2_SQRT_PI;
 
-use crate::prelude::*;
-use crate::test_store::TestStore;
-use stationdb::results::*;
+use super::*;
 
 fn at(second: i64) -> chrono::DateTime<chrono::Utc> {
     chrono::DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
@@ -17,12 +15,7 @@ fn near(value: Option<f64>, expected: f64) {
 }
 
 fn ids(session: &Session, requests: Vec<CreateResultRequest>) -> Vec<String> {
-    let made = session.create_results(requests).unwrap().into_result().unwrap();
-    made.results.iter().map(|result| result.id.clone().unwrap().to_string()).collect()
-}
-
-fn parameter(entry: &[(&str, &str)]) -> BTreeMap<String, String> {
-    entry.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()
+    create(session, requests).iter().map(|result| id_of(result).to_string()).collect()
 }
 
 fn step(result: &str, name: &str, entries: Vec<BTreeMap<String, String>>) -> CreateStepRequest {
@@ -337,12 +330,10 @@ fn check_yields(session: &Session, all: &[&Plain]) {
         YieldsRequest::new().filter("programName == \"P\" && status.statusType != \"DONE\"");
     let found = session.yields(request, &control()).unwrap().groups.remove(0);
     let units = units(all);
-    let of = |unit: &[usize], place: Option<&usize>| {
-        place.filter(|_| !unit.is_empty()).map(|place| all[*place])
-    };
     let firsts: Vec<&Plain> = units
         .iter()
-        .filter_map(|unit| of(unit, unit.first()))
+        .filter_map(|unit| unit.first())
+        .map(|place| all[*place])
         .filter(|plain| is_selected(plain))
         .collect();
     let good = |list: &[&Plain]| {
@@ -359,7 +350,8 @@ fn check_yields(session: &Session, all: &[&Plain]) {
     assert_eq!(found.first_pass_yield, share(good(&firsts), firsts.len()));
     let lasts: Vec<&Plain> = units
         .iter()
-        .filter_map(|unit| of(unit, unit.last()))
+        .filter_map(|unit| unit.last())
+        .map(|place| all[*place])
         .filter(|plain| is_selected(plain))
         .collect();
     assert_eq!(found.final_yield, share(good(&lasts), lasts.len()));

@@ -31,6 +31,20 @@ fn id_of(result: &TestResult) -> TestResultId {
     result.id.clone().unwrap()
 }
 
+fn parameter(entry: &[(&str, &str)]) -> BTreeMap<String, String> {
+    entry.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()
+}
+
+fn steps_of(session: &Session, id: &TestResultId) -> Vec<Step> {
+    let query = QueryStepsRequest::new().filter("resultId == @0").substitutions([id.as_str()]);
+    session.query_steps(query).unwrap().steps
+}
+
+fn events(session: &Session) -> Vec<ChangeEvent> {
+    let mut changes = session.changes(Position::START);
+    std::iter::from_fn(|| changes.next(Duration::ZERO).unwrap()).collect()
+}
+
 /// The serial numbers of the results of a query, in order.
 fn serials(session: &Session, query: QueryResultsRequest) -> String {
     let page = session.query_results(query).unwrap();

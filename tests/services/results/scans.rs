@@ -1,10 +1,8 @@
 //! Steps and measurements as batches, compared with the pages of `query_steps`.
 
-use crate::prelude::*;
-use crate::test_store::TestStore;
+use super::*;
 use stationdb::arrow::array::{Array, AsArray, RecordBatch};
 use stationdb::arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
-use stationdb::results::*;
 use stationdb::scans::RecordStream;
 
 fn store() -> TestStore {
@@ -25,8 +23,7 @@ fn fill(seed: u64, store: &TestStore, results: usize) {
             [None, Some("A"), Some("B")][random.below(3) as usize].map(str::to_owned);
         request.operator = (random.below(2) == 0).then(|| "ada".to_owned());
         request.workspace = Some(["open", "secret"][random.below(2) as usize].to_owned());
-        let made = session.create_results(vec![request]).unwrap().into_result().unwrap();
-        let id = made.results[0].id.clone().unwrap();
+        let id = id_of(&create(&session, vec![request])[0]);
         let mut steps = Vec::new();
         for place in 0..random.below(6) {
             let mut entries = Vec::new();

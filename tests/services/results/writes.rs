@@ -7,15 +7,6 @@ fn product_of(session: &Session, part_number: &str) -> Option<Product> {
     session.query_products(query).unwrap().products.pop()
 }
 
-fn events(session: &Session) -> Vec<ChangeEvent> {
-    let mut changes = session.changes(Position::START);
-    let mut events = Vec::new();
-    while let Some(event) = changes.next(Duration::ZERO).unwrap() {
-        events.push(event);
-    }
-    events
-}
-
 #[test]
 fn items_are_judged_one_by_one() {
     let store = TestStore::new();

@@ -732,14 +732,8 @@ fn with_both_flags_keywords_and_properties_are_replaced() {
         let flags = json!({"replaceKeywords": true, "replaceProperties": true,
                            "updateResultTotalTime": false});
         let replaced = client.update_step(change.clone(), &flags);
-        assert_equal(&change, &replaced_with_nulls(&replaced, &change));
+        assert_equal(&change, &replaced);
     });
-}
-
-/// An answer with the nulls of a request, which its absent members stand for.
-fn replaced_with_nulls(answer: &Value, request: &Value) -> Value {
-    let of = |name: &String| (name.clone(), answer[name.as_str()].clone());
-    Value::Object(request.as_object().unwrap().keys().map(of).collect())
 }
 
 #[test]
