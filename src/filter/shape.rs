@@ -35,6 +35,25 @@ pub(crate) enum Shape {
     Other(Other),
 }
 
+impl Shape {
+    /// Whether it reads no columns but these; `false` for a test that is evaluated row by row.
+    pub(crate) fn reads_only(&self, is_known: &mut dyn FnMut(usize) -> bool) -> bool {
+        match self {
+            Self::Const(_) => true,
+            Self::All(shapes) | Self::Any(shapes) => {
+                shapes.iter().all(|shape| shape.reads_only(is_known))
+            }
+            Self::Not(shape) => shape.reads_only(is_known),
+            Self::Compare(column, ..)
+            | Self::In(column, ..)
+            | Self::IsNull(column)
+            | Self::NotNan(column)
+            | Self::Text(column, ..) => is_known(*column),
+            Self::Other(_) => false,
+        }
+    }
+}
+
 /// A test that is evaluated row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct Other {

@@ -37,7 +37,7 @@ pub(crate) use resource::entries::{
     EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
     include_positions, index_positions, split_entry_value,
 };
-pub(crate) use resource::members::{members_beside_state, members_of};
+pub(crate) use resource::members::{members_beside_state, members_of, places};
 pub(crate) use resource::registry::{KindDecl, KindEntry};
 pub(crate) use resource::{AnyRecord, Index, RecordRow, Resource, Stamped, text_of};
 pub(crate) use results::*;

@@ -30,7 +30,7 @@ fn identity<R: Resource>() -> impl Iterator<Item = Option<&'static str>> {
 }
 
 /// Paths of fields; `None` for a field that is unknown.
-type Paths<'p> = dyn Iterator<Item = Option<&'static str>> + 'p;
+pub(crate) type Paths<'p> = dyn Iterator<Item = Option<&'static str>> + 'p;
 
 fn members<R: Resource>(paths: &mut Paths<'_>) -> Members {
     if !R::FIELDS_ARE_MEMBERS || R::HAS_STATE {
@@ -39,7 +39,8 @@ fn members<R: Resource>(paths: &mut Paths<'_>) -> Members {
     places(R::members(), paths)
 }
 
-fn places(members: &[Member], paths: &mut Paths<'_>) -> Members {
+/// The members that paths begin with; all for a path that begins with none of them.
+pub(crate) fn places(members: &[Member], paths: &mut Paths<'_>) -> Members {
     let place = |path: &str| {
         let head = path.split('.').next().unwrap_or(path);
         members.iter().position(|member| member.name == head)

@@ -37,6 +37,13 @@ pub(crate) struct SeriesSelection<'r> {
     pub high_limit: Option<f64>,
 }
 
+impl SeriesSelection<'_> {
+    /// Whether the values may have several paths: the caller says so, or names one or a step.
+    pub(crate) fn takes_any_path(&self) -> bool {
+        self.any_path || self.path.is_some() || self.step_name.is_some()
+    }
+}
+
 /// Declares requests over results, with the members that select them.
 macro_rules! result_requests {
     ($($(#[$meta:meta])* pub struct $name:ident new($($arg:ident: $arg_ty:ty),*)

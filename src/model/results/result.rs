@@ -161,7 +161,7 @@ fn check_program_name(program_name: &str) -> Result<()> {
 ///
 /// # Errors
 /// `InvalidArgument` at the member.
-fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
+pub(crate) fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
     let seconds = seconds.map(Number::as_f64);
     if seconds.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
         return Err(Error::invalid("a total time is a finite number that is not negative")

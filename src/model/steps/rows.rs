@@ -296,8 +296,7 @@ pub(crate) fn arrays(chunks: &[(RecordKey, Payload<'_>)]) -> Result<Vec<ArrayRef
 /// # Errors
 /// `Corrupt` for a chunk that has no steps.
 pub(crate) fn row_count(payload: Payload<'_>) -> Result<u64> {
-    let chunk: StepChunk = stored::read(payload)?;
-    Ok(chunk.steps.iter().map(|step| step.parameters().len().max(1) as u64).sum())
+    stored::read::<StepChunk>(payload).map(|chunk| chunk.row_count())
 }
 
 /// Whether a row belongs to a result, by the second half of its key, which is the only column.

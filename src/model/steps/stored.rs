@@ -94,6 +94,14 @@ record! {
     }
 }
 
+impl StepChunk {
+    /// The rows that its steps are.
+    #[must_use]
+    pub(crate) fn row_count(&self) -> u64 {
+        self.steps.iter().map(StoredStep::row_count).sum()
+    }
+}
+
 impl StoredParameter {
     /// Whether the parameter is a measurement: it has a name and a value, and is not said to be
     /// something else.
@@ -123,6 +131,29 @@ impl StoredStep {
     #[must_use]
     pub(crate) fn id(&self, result: RecordKey) -> String {
         self.step_id.clone().unwrap_or_else(|| generated_id(result, self.seq))
+    }
+
+    /// Gives the step the path and the ancestors that follow from its parent, a step of the result
+    /// with this key; `None` if there is no such step.
+    pub(crate) fn place_below(&mut self, parent: Option<&Self>, result: RecordKey) {
+        match parent {
+            Some(parent) => {
+                self.path = format!("{}\n{}", parent.path, self.name);
+                self.ancestor_ids.clone_from(&parent.ancestor_ids);
+                self.ancestor_ids.push(parent.id(result));
+            }
+            // A parent that is not there is all that is known of the ancestors.
+            None => {
+                self.path.clone_from(&self.name);
+                self.ancestor_ids = self.parent_id.iter().cloned().collect();
+            }
+        }
+    }
+
+    /// The rows that the step is: one for each parameter, and at least one.
+    #[must_use]
+    pub(crate) fn row_count(&self) -> u64 {
+        self.parameters().len().max(1) as u64
     }
 
     /// Memory that the step takes, about.

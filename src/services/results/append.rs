@@ -11,7 +11,7 @@ use crate::model::results::{CreateResultRequest, ResultTable, ResultWithSteps, T
 use crate::model::steps::stored::millis;
 use crate::model::{Resource, TableId, TableMetadata};
 use crate::services::results::creation::create_product;
-use crate::services::results::steps::{NewSteps, within};
+use crate::services::results::steps::{NewSteps, change_counts, within};
 use crate::services::service_record::ServiceRecord as _;
 use crate::services::{batch, tables};
 use crate::session::tables::{NewRows, seal_appended};
@@ -140,7 +140,7 @@ fn append_one(
         let created = steps.next_seq;
         if created > 0 {
             steps.save(draft, key)?;
-            let detail = serde_json::json!({ "created": created, "updated": 0, "deleted": 0 });
+            let detail = change_counts(created, 0, 0);
             draft.log(&result, What::StepsChanged, None, Some(detail));
         }
         let mut due = Vec::new();

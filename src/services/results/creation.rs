@@ -24,8 +24,7 @@ pub(super) fn create_product(draft: &mut Draft<'_>, result: &TestResult) -> Resu
     if part_number.trim().is_empty() || !draft.context().settings().results_create_products {
         return Ok(());
     }
-    let mut entry = Vec::new();
-    key::push_str(&mut entry, part_number);
+    let entry = key::of_str(part_number);
     if draft.find::<Product>(Product::BY_PART_NUMBER, &entry)?.is_some() {
         return Ok(());
     }

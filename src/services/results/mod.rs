@@ -5,6 +5,7 @@ mod attached;
 mod creation;
 mod csv;
 mod figures;
+mod product_filter;
 mod retention;
 mod runs;
 mod steps;
@@ -43,9 +44,10 @@ use crate::services::queries::{self, QueryRequest};
 use crate::services::records::RecordStream;
 use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
 use crate::services::{batch, values};
-use crate::session::{Access, Draft, EntryOrder, Plan, ProductFilter, Query, Settings, View, What};
+use crate::session::{Access, Draft, EntryOrder, Plan, Query, Settings, View, What};
 use crate::value::{Control, Env, guarded, key, limits};
 use creation::{create, create_product};
+use product_filter::product_filter;
 
 pub(crate) use steps::check::{mend as mend_steps, verify as verify_steps};
 #[cfg(test)]
@@ -1048,21 +1050,12 @@ impl QueryRequest for QueryResultsRequest {
             }),
             _ => None,
         };
-        let substitutions = self.product_substitutions.as_deref().unwrap_or_default();
-        check_substitutions(substitutions)
-            .map_err(|error| error.at_member("productSubstitutions"))?;
-        let product_filter = self.product_filter.as_deref();
-        let products =
-            product_filter.filter(|filter| !filter.trim().is_empty()).map(|filter| ProductFilter {
-                path: ResultOrderBy::PartNumber.path(),
-                filter: Some(filter),
-                substitutions,
-            });
+        let substitutions = self.product_substitutions.as_deref();
         Ok(Query {
             ties_follow_direction: true,
             take,
             entry,
-            products,
+            products: product_filter(self.product_filter.as_deref(), substitutions)?,
             ..queries::in_first_order(self)?
         })
     }

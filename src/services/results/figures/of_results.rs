@@ -254,7 +254,7 @@ pub(in crate::services::results) fn failure_pareto(
     let by = request.by.unwrap_or(ParetoBy::Path);
     let basis = request.basis.unwrap_or(ParetoBasis::First);
     let first_pass_only = request.first_pass_only.unwrap_or_default();
-    let bad = bad_results(view, &selection, first_pass_only, control)?;
+    let bad = bad_results(view, &selection, &classes, first_pass_only, control)?;
     let count = bad.len();
     // Only bad steps count. The others matter where they are between a bad step and one above it,
     // so a result whose bad steps have parents is read once more, with all of its steps.

@@ -32,8 +32,7 @@ use crate::model::steps::stored::{StoredStep, generated_id, is_additional, resul
 use crate::model::tables::store_table::STEPS;
 use crate::services::queries::take_or;
 use crate::services::results::steps::{
-    Arrays, Selection, StepFilter, damaged, each_step, equals, members, number_of, text,
-    workspace_of,
+    Arrays, Selection, StepFilter, Workspaces, damaged, each_step, equals, members, number_of, text,
 };
 use crate::session::View;
 use crate::session::tables::{all_chunks, sealed};
@@ -200,10 +199,7 @@ impl Reader<'_, '_, '_> {
             Of::StatusType,
             Of::Extra,
         ];
-        let any_path = self.selection.any_path
-            || self.selection.path.is_some()
-            || self.selection.step_name.is_some();
-        if !any_path {
+        if !self.selection.takes_any_path() {
             columns.push(Of::Path);
         }
         if self.needs.limits {
@@ -287,19 +283,16 @@ impl Reader<'_, '_, '_> {
         shapes.extend(self.selection.path.map(|path| equals(StepColumn::Path, path)));
         shapes.extend(self.selection.step_name.map(|name| equals(StepColumn::Name, name)));
         let view = self.view;
-        let mut workspace: Option<(RecordKey, Option<String>)> = None;
+        let mut workspaces = Workspaces::new(view);
         let control = self.control.clone();
         each_step(view, &Selection::All, shapes, None, &control, &mut |result, step| {
             self.control.check()?;
             if self.starts.start_of(result).is_none() {
                 return Ok(true);
             }
-            if workspace.as_ref().is_none_or(|(known, _)| *known != result) {
-                workspace = Some((result, workspace_of(view, result)?));
-            }
-            let workspace = workspace.as_ref().and_then(|(_, workspace)| workspace.as_deref());
+            let workspace = workspaces.read_by(filter, result)?;
             if filter
-                .matches(view, result, workspace.unwrap_or_default(), &step)
+                .matches(view, result, workspace, &step)
                 .map_err(|error| error.at_member("stepFilter"))?
             {
                 self.add_step(result, &step)?;

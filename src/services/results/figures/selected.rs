@@ -11,9 +11,9 @@ use crate::filter::check_substitutions;
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::ResultSelection;
 use crate::model::results::figures::{FigureClass, SeriesPass};
-use crate::model::{Resource, ResultOrderBy, TestResult};
-use crate::services::lists;
-use crate::session::{ProductFilter, Query, View};
+use crate::model::{Resource, TestResult};
+use crate::services::results::product_filter::product_filter;
+use crate::session::{Query, View};
 use crate::value::{Control, RecordKey, key};
 
 /// Entries between two checks of the control.
@@ -86,11 +86,6 @@ fn damaged() -> Error {
     Error::corrupt("records.redb: an entry of the index of units is damaged; verify the store")
 }
 
-/// A text with something in it.
-fn given(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| !text.trim().is_empty())
-}
-
 /// Refuses results whose keys take too much memory.
 ///
 /// # Errors
@@ -116,22 +111,13 @@ fn matching(
     view: &View<'_>,
     selection: &ResultSelection<'_>,
 ) -> Result<Option<HashSet<RecordKey>>> {
-    lists::check("good", selection.good.unwrap_or_default().len())?;
-    lists::check("bad", selection.bad.unwrap_or_default().len())?;
     let substitutions = selection.substitutions.unwrap_or_default();
-    let product_substitutions = selection.product_substitutions.unwrap_or_default();
     check_substitutions(substitutions).map_err(|error| error.at_member("substitutions"))?;
-    check_substitutions(product_substitutions)
-        .map_err(|error| error.at_member("productSubstitutions"))?;
-    let (filter, product_filter) = (given(selection.filter), given(selection.product_filter));
-    if filter.is_none() && product_filter.is_none() {
+    let filter = selection.filter.filter(|filter| !filter.trim().is_empty());
+    let products = product_filter(selection.product_filter, selection.product_substitutions)?;
+    if filter.is_none() && products.is_none() {
         return Ok(None);
     }
-    let products = product_filter.map(|filter| ProductFilter {
-        path: ResultOrderBy::PartNumber.path(),
-        filter: Some(filter),
-        substitutions: product_substitutions,
-    });
     let query = Query { filter, substitutions, products, ..Query::default() };
     let mut found = HashSet::new();
     view.for_each_match::<TestResult>(&query, |result| found.extend(result.key()))?;
@@ -201,10 +187,10 @@ pub(super) fn each_result(
 pub(super) fn bad_results(
     view: &View<'_>,
     selection: &ResultSelection<'_>,
+    classes: &Classes,
     first_pass_only: bool,
     control: &Control,
 ) -> Result<BTreeSet<RecordKey>> {
-    let classes = Classes::of_request(selection)?;
     let mut passes = Passes::new(SeriesPass::First, selection.retest_scope);
     let mut bad = BTreeSet::new();
     each_result(view, selection, control, &mut |entry| {

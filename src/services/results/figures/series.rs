@@ -83,9 +83,7 @@ impl<S: Ord + Copy> Series<S> {
     /// `InvalidArgument` for limits that are none.
     pub(crate) fn of_request(selection: &SeriesSelection<'_>) -> Result<Self> {
         let limits = Limits::of_request(selection.low_limit, selection.high_limit)?;
-        let any_path =
-            selection.any_path || selection.path.is_some() || selection.step_name.is_some();
-        Ok(Self::new(selection.units, any_path, limits))
+        Ok(Self::new(selection.units, selection.takes_any_path(), limits))
     }
 
     /// A series of values with these units, of all if there are none; `any_path` if the paths of

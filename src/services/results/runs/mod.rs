@@ -21,10 +21,10 @@ pub use step::RunStep;
 
 use crate::error::Result;
 use crate::model::results::{QueryStepsRequest, Step, TestResult, TestResultId};
-use crate::model::{CreateTableRequest, FileId, Resource, Status, StatusType, TableId};
+use crate::model::{CreateTableRequest, FileId, Status, StatusType, TableId};
 use crate::services::results::attached::Attached;
 use crate::services::results::steps;
-use crate::services::service_record::{found, get};
+use crate::services::service_record::get;
 use crate::session::{Access, Session, View};
 use store::FinishedStep;
 
@@ -296,9 +296,6 @@ pub(super) fn unfinished(view: &View<'_>) -> Result<Vec<TestResult>> {
 
 /// The step of a run.
 fn step_of(run: &Run, step_id: &str) -> Result<Step> {
-    run.session.read(|view| {
-        let result = found(&run.id, view.get::<TestResult>(&run.id)?)?;
-        store::in_progress(result.id(), Some(result.clone()))
-    })?;
+    run.session.read(|view| store::in_progress(&run.id, view.get::<TestResult>(&run.id)?))?;
     steps::get(&run.session, &run.id, step_id)
 }

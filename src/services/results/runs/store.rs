@@ -1,7 +1,5 @@
 //! What a run drafts: each function is the plan of one commit.
 
-use serde_json::json;
-
 use super::measurement::Measurement;
 use crate::error::{Error, Result};
 use crate::model::results::{CreateStepRequest, Step};
@@ -172,7 +170,7 @@ pub(super) fn end(
     after.updated_at = after.updated_at.max(Some(draft.now()));
     draft.put_changed(result, &after, What::Updated)?;
     if terminated > 0 {
-        let detail = json!({ "created": 0, "updated": terminated, "deleted": 0 });
+        let detail = steps::change_counts(0, terminated, 0);
         draft.log(&after, What::StepsChanged, None, Some(detail));
     }
     Ok(after.answered())

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
+use crate::model::places;
 use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::session::tables::RowChunk;
@@ -27,10 +28,8 @@ const MEMBERS: [(StepColumn, &str); 13] = [
 ];
 
 /// The members of a step with these names.
-pub(in crate::services::results) fn members(names: &[&str]) -> Members {
-    let place = |name: &&str| StoredStep::members().iter().position(|known| known.name == *name);
-    let places = names.iter().map(|name| place(name).unwrap_or(usize::MAX));
-    places.fold(Members::NONE, Members::with)
+pub(in crate::services::results) fn members(names: &[&'static str]) -> Members {
+    places(StoredStep::members(), &mut names.iter().copied().map(Some))
 }
 
 /// The members that tests read; `None` if they read something else.
@@ -40,24 +39,12 @@ pub(super) fn members_of(shapes: &[Shape]) -> Option<Members> {
 }
 
 fn add_members(shape: &Shape, names: &mut Vec<&'static str>) -> bool {
-    match shape {
-        Shape::Const(_) => true,
-        Shape::All(shapes) | Shape::Any(shapes) => {
-            shapes.iter().all(|shape| add_members(shape, names))
-        }
-        Shape::Not(shape) => add_members(shape, names),
-        Shape::Compare(column, ..)
-        | Shape::In(column, ..)
-        | Shape::IsNull(column)
-        | Shape::NotNan(column)
-        | Shape::Text(column, ..) => {
-            let known = MEMBERS.iter().find(|(known, _)| *known as usize == *column);
-            names.extend(known.map(|(_, name)| *name));
-            // The key of the chunk has the result.
-            known.is_some() || *column == StepColumn::Result as usize
-        }
-        Shape::Other(_) => false,
-    }
+    shape.reads_only(&mut |column| {
+        let known = MEMBERS.iter().find(|(known, _)| *known as usize == column);
+        names.extend(known.map(|(_, name)| *name));
+        // The key of the chunk has the result.
+        known.is_some() || column == StepColumn::Result as usize
+    })
 }
 
 fn text(step: &StoredStep, column: usize) -> Option<Option<&str>> {

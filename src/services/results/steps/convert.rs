@@ -9,12 +9,13 @@ use super::set::{LEVELS, NewStep};
 use crate::columnar::{parse_f64, write_f64};
 use crate::error::{Error, Place, Result};
 use crate::model::resource::declare::{check_property_keys, union, without_repeats};
+use crate::model::results::result::total_time;
 use crate::model::results::{
     CreateStepRequest, NamedValue, Status, StatusType, Step, StepData, UpdateStepRequest,
 };
 use crate::model::steps::stored::{StoredData, StoredParameter, StoredStep, millis};
 use crate::value::limits::{RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
-use crate::value::{IdForm, Number, RecordKey, stored, time};
+use crate::value::{IdForm, RecordKey, stored, time};
 
 /// Bytes of the texts of a step that stand beside all of its parameters.
 const EXPANDED_BYTES: usize = 256 << 20;
@@ -248,15 +249,6 @@ fn check_id(id: Option<&str>) -> Result<()> {
         .at_member("stepId")),
         _ => Ok(()),
     }
-}
-
-fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
-    let seconds = seconds.map(Number::as_f64);
-    if seconds.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
-        return Err(Error::invalid("a total time is a finite number that is not negative")
-            .at_member("totalTimeInSeconds"));
-    }
-    Ok(seconds)
 }
 
 /// Fails for a step that is larger than a record may be.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::convert::{answered, named_values};
-use super::query::{self, Parts, Question, Workspaces, projected};
+use super::query::{self, Parts, Question, Workspaces};
 use crate::arrow::array::{ArrayRef, Float64Array, StringArray};
 use crate::columnar::export_csv;
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::services::results::csv::{
     CsvColumn, batch, list_text, schema_of, status_text, text_of_page,
 };
 use crate::session::{Access, View};
+use crate::value::wire::camel_case;
 use crate::value::{Control, RecordKey, time};
 
 /// Steps that one part of an export reads at once, and that one batch of lines has at most.
@@ -103,23 +104,6 @@ fn columns(projection: &[StepProjection], keys: Keys) -> Vec<Column> {
     columns
 }
 
-/// The wire name of a member, such as `stepType` of `STEP_TYPE`.
-fn wire_name(member: StepProjection) -> String {
-    let mut name = String::new();
-    let mut is_upper = false;
-    for letter in member.as_str().chars() {
-        match letter {
-            '_' => is_upper = true,
-            letter if is_upper => {
-                name.push(letter);
-                is_upper = false;
-            }
-            letter => name.push(letter.to_ascii_lowercase()),
-        }
-    }
-    name
-}
-
 /// The first value with a name: a text as it is, nothing for a null, otherwise JSON.
 fn value_text(values: Option<&Vec<NamedValue>>, name: &str) -> Option<String> {
     let value = &values?.iter().find(|value| value.name == name)?.value;
@@ -172,7 +156,7 @@ impl CsvColumn for Column {
 
     fn name(&self) -> String {
         match self {
-            Self::Member(member) => wire_name(*member),
+            Self::Member(member) => camel_case(&member.as_str().to_ascii_lowercase()),
             Self::Input(name) => format!("inputs.{name}"),
             Self::Output(name) => format!("outputs.{name}"),
             Self::Property(key) => format!("properties.{key}"),
@@ -224,7 +208,7 @@ impl Export<'_, '_> {
         let mut steps = Vec::with_capacity(count);
         for (result, step) in self.waiting.drain(..count) {
             let workspace = self.workspaces.of(result)?.unwrap_or_default();
-            steps.push(projected(answered(result, workspace, step)?, self.projection));
+            steps.push(answered(result, workspace, step)?.project(self.projection));
         }
         Ok(steps)
     }

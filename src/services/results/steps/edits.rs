@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::convert::{self, Replace, StepChange};
 use super::set::{STATUS_TYPES, StepSet};
@@ -20,6 +20,15 @@ use crate::model::{Status, StatusType, StatusTypeSummary, TestResult};
 use crate::services::service_record::absent;
 use crate::session::{Draft, What};
 use crate::value::{Action, RecordKey};
+
+/// How many steps an event tells of.
+pub(in crate::services::results) fn change_counts(
+    created: u64,
+    updated: u64,
+    deleted: u64,
+) -> Value {
+    json!({ "created": created, "updated": updated, "deleted": deleted })
+}
 
 /// What the steps belong to.
 #[derive(Debug)]
@@ -61,9 +70,9 @@ impl Owner {
 struct Edit {
     owner: Owner,
     set: StepSet,
-    created: usize,
-    updated: usize,
-    deleted: usize,
+    created: u64,
+    updated: u64,
+    deleted: u64,
 }
 
 impl Edit {
@@ -183,7 +192,7 @@ impl StepEdits {
         check_unused_ids(&request, edit.set.result(), edit.set.next_seq())?;
         let step = convert::new_step(request, &result_id, draft.now())?;
         let made = edit.set.create(step)?;
-        edit.created += made.len();
+        edit.created += made.len() as u64;
         let key = edit.set.result();
         Ok(made.into_iter().map(|at| (key, at)).collect())
     }
@@ -267,7 +276,7 @@ impl StepEdits {
             if update_total_time {
                 set.read(draft.view())?;
             }
-            let detail = json!({ "created": created, "updated": updated, "deleted": deleted });
+            let detail = change_counts(created, updated, deleted);
             match owner {
                 Owner::Result(result) => {
                     let mut after = result.clone();

@@ -1,9 +1,7 @@
 //! Steps that end after the steps within them.
 
-use serde_json::json;
-
 use super::convert::answered;
-use super::edits::{most_severe, summary, unknown_step};
+use super::edits::{change_counts, most_severe, summary, unknown_step};
 use super::set::StepSet;
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
@@ -84,7 +82,7 @@ pub(in crate::services::results) fn end_sequence(
     let mut after = result.clone();
     after.status_type_summary = Some(summary(&set.status_counts()));
     after.updated_at = after.updated_at.max(Some(now));
-    let detail = json!({ "created": 0, "updated": 1, "deleted": 0 });
+    let detail = change_counts(0, 1, 0);
     draft.put_changed_with(result.clone(), &after, What::StepsChanged, Some(detail))?;
     set.save(draft)?;
     Ok(answer)

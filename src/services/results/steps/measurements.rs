@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::arrays::{Arrays, damaged, equals, text};
+use super::chunk_test::ChunkTest;
 use super::convert::{number, number_text};
-use super::query::Question;
+use super::query::{Question, Workspaces};
 use super::scan::{Position, Selection, compare, each_step};
 use super::stream::{BATCH_BYTES, BATCH_STEPS};
 use super::workspace_of;
@@ -24,9 +25,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Comparison, Shape};
 use crate::model::results::ScanMeasurementsRequest;
 use crate::model::steps::rows::{StepColumn, StepRows};
-use crate::model::steps::stored::{
-    StepChunk, StoredStep, generated_id, index_of, is_additional, result_key,
-};
+use crate::model::steps::stored::{StoredStep, generated_id, index_of, is_additional, result_key};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{Resource, TestResult, members_of};
 use crate::services::records::{Batches, FIELD, RecordStream, chosen, count_of, map_builder};
@@ -171,18 +170,7 @@ const OF_EVERY_ROW: [StepColumn; 10] = [
 
 /// Whether all rows of a step pass a test, or none.
 fn is_of_every_row(shape: &Shape) -> bool {
-    let is_known = |at: usize| OF_EVERY_ROW.iter().any(|column| *column as usize == at);
-    match shape {
-        Shape::Const(_) => true,
-        Shape::All(shapes) | Shape::Any(shapes) => shapes.iter().all(is_of_every_row),
-        Shape::Not(shape) => is_of_every_row(shape),
-        Shape::Compare(at, ..)
-        | Shape::In(at, ..)
-        | Shape::IsNull(at)
-        | Shape::NotNan(at)
-        | Shape::Text(at, ..) => is_known(*at),
-        Shape::Other(_) => false,
-    }
+    shape.reads_only(&mut |at| OF_EVERY_ROW.iter().any(|column| *column as usize == at))
 }
 
 fn schema_of(columns: &[Of]) -> SchemaRef {
@@ -394,11 +382,12 @@ impl Measurements {
     ) -> Result<Option<RecordBatch>> {
         let from = after.map(|(result, first)| (result, first.saturating_add(1)));
         let (mut rows, mut bytes) = (StepRows::new(), 0);
+        let test = ChunkTest::new(&shapes(&self.request, &self.question));
         for chunk in all_chunks(view, &STEPS, from)? {
             self.question.control.check()?;
             let (result, chunk) = chunk?;
             if self.question.selection.contains(result) {
-                for step in &chunk.value::<StepChunk>()?.steps {
+                for step in &test.steps(&chunk)? {
                     if self.question.filter.matches(view, result, "", step)? {
                         bytes += self.push(&mut rows, result, step);
                     }
@@ -422,20 +411,12 @@ impl Measurements {
         let mut shapes = self.question.filter.shapes().0;
         shapes.extend(self.request.path.as_deref().map(|path| equals(StepColumn::Path, path)));
         let question = &self.question;
-        let mut workspace: Option<(RecordKey, Option<String>)> = None;
+        let mut workspaces = Workspaces::new(view);
         let control = question.control.clone();
         each_step(view, &question.selection, shapes, after, &control, &mut |result, step| {
             control.check()?;
-            if workspace.as_ref().is_none_or(|(known, _)| *known != result) {
-                let of = if question.filter.reads_workspace() {
-                    workspace_of(view, result)?
-                } else {
-                    None
-                };
-                workspace = Some((result, of));
-            }
-            let place = workspace.as_ref().and_then(|(_, workspace)| workspace.as_deref());
-            if question.filter.matches(view, result, place.unwrap_or_default(), &step)? {
+            let workspace = workspaces.read_by(&question.filter, result)?;
+            if question.filter.matches(view, result, workspace, &step)? {
                 bytes += self.push(&mut rows, result, &step);
                 count += 1;
                 last = Some((result, step.seq));

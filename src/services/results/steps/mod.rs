@@ -43,6 +43,7 @@ use changes::StepChanges;
 pub(super) use chunk_test::members;
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
+pub(super) use edits::change_counts;
 use edits::{StepEdits, StepPlace, key_of, most_severe, unknown_step};
 pub(super) use ends::{end_sequence, terminate_running};
 #[cfg(test)]
@@ -52,7 +53,7 @@ pub(super) use measurements::scan as scan_measurements;
 pub(super) use new::{NewSteps, append_one};
 #[cfg(test)]
 pub(in crate::services) use paths::FIELDS as PATH_FIELDS;
-pub(super) use query::{explain, page, values};
+pub(super) use query::{Workspaces, explain, page, values};
 pub(super) use scan::{Selection, each_step};
 use set::StepSet;
 pub(super) use set::severity;

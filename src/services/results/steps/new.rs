@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::convert::{LATER, answered, new_step_at, new_step_of, within};
-use super::edits::{StepEdits, counts_of, summary};
-use super::set::{LEVELS, NewStep, StepSet, save_new, severity, status_counts, too_deep};
+use super::edits::{StepEdits, change_counts, counts_of, summary};
+use super::set::{LEVELS, NewStep, StepSet, counted, save_new, severity, status_counts, too_deep};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step};
@@ -13,7 +13,7 @@ use crate::model::steps::stored::{StepChunk, StoredStep, generated_seq, millis};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{StatusTypeSummary, TestResult};
 use crate::services::results::attached::Attached;
-use crate::session::tables::{ChunkChange, RowChunk, change_chunks, chunk_at};
+use crate::session::tables::{ChunkChange, change_chunks, chunk_at};
 use crate::session::{Draft, What};
 use crate::value::RecordKey;
 
@@ -146,22 +146,13 @@ fn number(tree: NewStep, result: RecordKey, parent: Option<usize>, steps: &mut V
     let at = steps.len();
     step.seq = at as u64;
     step.has_children = !children.is_empty();
-    match parent.and_then(|parent| steps.get(parent)) {
-        Some(parent) => place_below(&mut step, parent, result),
-        None => step.path.clone_from(&step.name),
-    }
+    let parent = parent.and_then(|parent| steps.get(parent));
+    step.parent_id = parent.map(|parent| parent.id(result)).or(step.parent_id);
+    step.place_below(parent, result);
     steps.push(step);
     for child in children {
         number(child, result, Some(at), steps);
     }
-}
-
-fn place_below(step: &mut StoredStep, parent: &StoredStep, result: RecordKey) {
-    let parent_id = parent.id(result);
-    step.path = format!("{}\n{}", parent.path, step.name);
-    step.ancestor_ids.clone_from(&parent.ancestor_ids);
-    step.ancestor_ids.push(parent_id.clone());
-    step.parent_id = Some(parent_id);
 }
 
 /// Drafts one step with a generated id at the end of a result, below the step `parent_id` if there
@@ -206,18 +197,16 @@ pub(in crate::services::results) fn append_one(
     }
     let mut step = new_step_at(request, "", millis(draft.now()))?.step;
     step.seq = result.steps_created;
-    match &below {
-        Some(parent) => place_below(&mut step, parent, key),
-        None => step.path.clone_from(&step.name),
-    }
+    step.parent_id = below.as_ref().map(|parent| parent.id(key)).or(step.parent_id);
+    step.place_below(below.as_ref(), key);
     let mut after = result.clone();
     after.steps_created += 1;
     let is_attached = attached.add_to(&mut after);
-    let counted = step.status_type.as_deref().and_then(severity);
-    if is_attached || counted.is_some() {
+    let rank = step.status_type.as_deref().and_then(severity);
+    if is_attached || rank.is_some() {
         after.updated_at = after.updated_at.max(Some(draft.now()));
     }
-    if let Some(at) = counted {
+    if let Some(at) = rank {
         let mut counts = counts_of(&after.status_type_summary.take().unwrap_or_default());
         if let Some(count) = counts.get_mut(at) {
             *count += 1;
@@ -226,18 +215,8 @@ pub(in crate::services::results) fn append_one(
     }
     let answer = answered(key, after.workspace(), step.clone())?;
     let first = step.seq;
-    let rows = step.parameters().len().max(1) as u64;
-    changes.push(ChunkChange {
-        first,
-        before: (0, 0),
-        after: Some((rows, StepChunk { steps: vec![step] })),
-    });
-    draft.put_changed_with(
-        result,
-        &after,
-        What::StepsChanged,
-        Some(serde_json::json!({ "created": 1, "updated": 0, "deleted": 0 })),
-    )?;
+    changes.push(ChunkChange { first, before: (0, 0), after: Some(counted(vec![step])) });
+    draft.put_changed_with(result, &after, What::StepsChanged, Some(change_counts(1, 0, 0)))?;
     change_chunks(draft, &STEPS, key, changes)?;
     Ok(answer)
 }
@@ -252,19 +231,16 @@ fn parent_in_chunk(
 ) -> Result<Option<StoredStep>> {
     let Some(seq) = generated_seq(key, id) else { return Ok(None) };
     let Some(chunk) = chunk_at(draft, &STEPS, key, seq)? else { return Ok(None) };
-    let mut steps = chunk.value::<StepChunk>()?.steps;
-    let rows = steps.iter().map(|step| step.parameters().len().max(1) as u64).sum();
-    let Some(parent) = steps.iter_mut().find(|step| step.has_id(key, id)) else { return Ok(None) };
+    let mut stored = chunk.value::<StepChunk>()?;
+    let before = (stored.row_count(), chunk.row.len() as u64);
+    let Some(parent) = stored.steps.iter_mut().find(|step| step.has_id(key, id)) else {
+        return Ok(None);
+    };
     let was_leaf = !std::mem::replace(&mut parent.has_children, true);
     let found = parent.clone();
     if was_leaf {
-        let RowChunk { first, row, .. } = &chunk;
-        let before = (rows, row.len() as u64);
-        changes.push(ChunkChange {
-            first: *first,
-            before,
-            after: Some((rows, StepChunk { steps })),
-        });
+        // Its rows are as many as before.
+        changes.push(ChunkChange { first: chunk.first, before, after: Some((before.0, stored)) });
     }
     Ok(Some(found))
 }

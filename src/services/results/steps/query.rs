@@ -16,7 +16,7 @@ use crate::model::TestResult;
 use crate::model::answer::Page;
 use crate::model::resource::Resource;
 use crate::model::results::{
-    QueryStepValuesRequest, QueryStepsRequest, Step, StepField, StepOrderBy, StepProjection,
+    QueryStepValuesRequest, QueryStepsRequest, Step, StepField, StepOrderBy,
 };
 use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::StepColumn;
@@ -43,14 +43,24 @@ pub(super) struct Question {
 }
 
 /// The workspaces of results, looked up once for each result in a row.
-pub(super) struct Workspaces<'v, 's> {
+pub(in crate::services::results) struct Workspaces<'v, 's> {
     view: &'v View<'s>,
     last: Option<(RecordKey, Option<String>)>,
 }
 
 impl<'v, 's> Workspaces<'v, 's> {
-    pub(super) fn new(view: &'v View<'s>) -> Self {
+    pub(in crate::services::results) fn new(view: &'v View<'s>) -> Self {
         Self { view, last: None }
+    }
+
+    /// The workspace of a result as a filter reads it: empty if it does not, or if the caller may
+    /// not see the result.
+    pub(in crate::services::results) fn read_by(
+        &mut self,
+        filter: &StepFilter,
+        result: RecordKey,
+    ) -> Result<&str> {
+        if filter.reads_workspace() { Ok(self.of(result)?.unwrap_or_default()) } else { Ok("") }
     }
 
     /// The workspace of a result; `None` if the caller may not see it.
@@ -188,17 +198,31 @@ impl Question {
         let mut workspaces = Workspaces::new(view);
         let (shapes, _) = self.filter.shapes();
         each_step(view, &self.selection, shapes, after, &self.control, &mut |result, step| {
-            let workspace = if self.filter.reads_workspace() {
-                workspaces.of(result)?.unwrap_or_default()
-            } else {
-                ""
-            };
+            let workspace = workspaces.read_by(&self.filter, result)?;
             if self.filter.matches(view, result, workspace, &step)? {
                 f(result, step)
             } else {
                 Ok(true)
             }
         })
+    }
+
+    /// Matches after `after`, in order of result and creation: until they are `count`, which is at
+    /// least one, or take so much memory.
+    pub(super) fn part(
+        &self,
+        view: &View<'_>,
+        after: Option<Position>,
+        count: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<(RecordKey, StoredStep)>> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        self.each(view, after, &mut |result, step| {
+            bytes += step.memory_bytes();
+            found.push((result, step));
+            Ok(found.len() < count && bytes < bytes_max)
+        })?;
+        Ok(found)
     }
 
     /// The number of matches.
@@ -468,13 +492,8 @@ impl Parts {
         let bytes_max = view.context().settings().query_memory_bytes;
         let found = match &mut self.after {
             After::Position(after) => {
-                let (mut found, mut bytes) = (Vec::new(), 0);
-                question.each(view, *after, &mut |result, step| {
-                    bytes += step.memory_bytes();
-                    found.push((result, step));
-                    Ok(found.len() < count && bytes < bytes_max)
-                })?;
-                *after = found.last().map(|(result, step): &(_, StoredStep)| (*result, step.seq));
+                let found = question.part(view, *after, count, bytes_max)?;
+                *after = found.last().map(|(result, step)| (*result, step.seq));
                 found
             }
             After::Sort(after) => {
@@ -560,13 +579,9 @@ pub(in crate::services::results) fn page(
     let mut items = Vec::with_capacity(found.len());
     for (result, step) in found {
         let workspace = workspaces.of(result)?.unwrap_or_default();
-        items.push(projected(convert::answered(result, workspace, step)?, &projection));
+        items.push(convert::answered(result, workspace, step)?.project(&projection));
     }
     Ok(Page { items, continuation_token, total_count })
-}
-
-pub(super) fn projected(step: Step, projection: &[StepProjection]) -> Step {
-    step.project(projection)
 }
 
 /// The first matches after a place, in order of result and creation.

@@ -7,22 +7,21 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::arrays::damaged;
+use super::arrays::{Arrays, damaged, text};
 use super::chunk_test::ChunkTest;
 use super::set::{CHUNK_STEPS, severity};
-use crate::arrow::array::{Array as _, AsArray as _, RecordBatch};
-use crate::arrow::datatypes::Int64Type;
+use crate::arrow::array::{Array as _, RecordBatch};
 use crate::columnar::{Locator, MergedScan, Predicates, TableView, fetch_rows, index_rows};
 use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
-use crate::model::TestResult;
 use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::{StepColumn, steps_of};
 use crate::model::steps::stored::{StoredStep, index_of, rest_of, result_key};
 use crate::model::tables::store_table::STEPS;
+use crate::model::{TestResult, places};
 use crate::session::View;
 use crate::session::tables::{RowChunk, all_chunks, chunks, sealed};
-use crate::value::{Control, RecordKey};
+use crate::value::{Control, RecordKey, Stored as _};
 
 /// Sealed steps that are fetched together.
 const TOGETHER: usize = 256;
@@ -129,7 +128,8 @@ fn one_by_one(
 
 /// How many steps a result has got; none if there is neither the result nor what is left of it.
 fn steps_created(view: &View<'_>, result: RecordKey) -> Result<u64> {
-    if let Some(result) = view.any_by_key::<TestResult>(result)? {
+    let wanted = places(TestResult::members(), &mut std::iter::once(Some("stepsCreated")));
+    if let Some(result) = view.part_by_key::<TestResult>(result, wanted)? {
         return Ok(result.steps_created);
     }
     let remains = view.any_by_key::<RemainingSteps>(result)?;
@@ -209,18 +209,20 @@ pub(super) fn compare(column: StepColumn, comparison: Comparison, value: i64) ->
     Shape::Compare(column as usize, comparison, Constant::Int(value))
 }
 
+/// The columns that tell whose a sealed step is, and where.
+const FOUND_BY: [StepColumn; 5] = [
+    StepColumn::Result,
+    StepColumn::ResultRest,
+    StepColumn::Seq,
+    StepColumn::Rows,
+    StepColumn::StatusType,
+];
+
 impl SealedSteps {
     fn new(table: Arc<TableView>, mut shapes: Vec<Shape>, control: &Control) -> Result<Self> {
         shapes.push(compare(StepColumn::Position, Comparison::Eq, 0));
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
-        let columns = [
-            StepColumn::Result,
-            StepColumn::ResultRest,
-            StepColumn::Seq,
-            StepColumn::Rows,
-            StepColumn::StatusType,
-        ];
-        let columns = columns.map(|column| column as usize).to_vec();
+        let columns = FOUND_BY.map(|column| column as usize).to_vec();
         let (view, predicates) = (table.clone(), Arc::new(predicates));
         let scan =
             MergedScan::new(view, predicates, columns, None, control.clone())?.with_locators();
@@ -245,22 +247,19 @@ impl SealedSteps {
                 self.is_done = true;
                 break;
             };
-            let numbers = |at: usize| {
-                let column = chunk.batch.columns().get(at);
-                column.and_then(|column| column.as_primitive_opt::<Int64Type>()).ok_or_else(damaged)
-            };
-            let (index, rest, seq, rows) = (numbers(0)?, numbers(1)?, numbers(2)?, numbers(3)?);
-            let statuses = chunk.batch.columns().get(4);
-            let statuses = statuses.and_then(|column| column.as_string_opt::<i32>());
-            let statuses = statuses.ok_or_else(damaged)?;
+            let arrays = Arrays::new(chunk.batch.columns(), &FOUND_BY);
+            let (index, rest) =
+                (arrays.ints(StepColumn::Result)?, arrays.ints(StepColumn::ResultRest)?);
+            let (seq, rows) = (arrays.ints(StepColumn::Seq)?, arrays.ints(StepColumn::Rows)?);
+            let statuses = arrays.texts(StepColumn::StatusType)?;
             for (row, locator) in chunk.locators.iter().enumerate() {
                 if rows.is_null(row) {
                     return Err(damaged());
                 }
                 let key = result_key(index.value(row), rest.value(row)).ok_or_else(damaged)?;
                 let row_count = u32::try_from(rows.value(row)).map_err(|_| damaged())?;
-                let status = statuses.is_valid(row).then(|| statuses.value(row));
-                let rank = status.and_then(severity).and_then(|rank| u8::try_from(rank).ok());
+                let rank =
+                    text(statuses, row).and_then(severity).and_then(|rank| u8::try_from(rank).ok());
                 let found = Found::Rows { first: *locator, row_count, rank };
                 self.waiting.push_back((key, seq.value(row).cast_unsigned(), found));
             }

@@ -91,14 +91,6 @@ pub(super) struct StepSet {
     unread: Option<[u64; STATUS_TYPES.len()]>,
 }
 
-fn row_count(step: &StoredStep) -> u64 {
-    step.parameters().len().max(1) as u64
-}
-
-fn rows_of(steps: &[StoredStep]) -> u64 {
-    steps.iter().map(row_count).sum()
-}
-
 /// The severity of a type of status.
 pub(in crate::services::results) fn severity(status_type: &str) -> Option<usize> {
     STATUS_TYPES.iter().position(|known| *known == status_type)
@@ -184,7 +176,7 @@ impl StepSet {
         for rows in found {
             let mut at = 0;
             for (result, step) in steps_of(&rows.batch)? {
-                let to = at + row_count(&step) as usize;
+                let to = at + step.row_count() as usize;
                 let ordinals = rows.ordinals.get(at..to).unwrap_or_default().to_vec();
                 at = to;
                 if result == self.result {
@@ -201,9 +193,9 @@ impl StepSet {
     }
 
     fn add_chunk(&mut self, chunk: &RowChunk) -> Result<()> {
-        let steps = chunk.value::<StepChunk>()?.steps;
-        self.chunks.insert(chunk.first, (rows_of(&steps), chunk.row.len() as u64));
-        self.entries.extend(steps.into_iter().map(|step| Entry {
+        let stored = chunk.value::<StepChunk>()?;
+        self.chunks.insert(chunk.first, (stored.row_count(), chunk.row.len() as u64));
+        self.entries.extend(stored.steps.into_iter().map(|step| Entry {
             step,
             place: Place::Chunk(chunk.first),
             is_changed: false,
@@ -386,18 +378,7 @@ impl StepSet {
 
     /// Gives a step the path and the ancestors that follow from its parent.
     fn place_below(&self, step: &mut StoredStep, parent: Option<usize>) {
-        match parent.and_then(|at| self.step(at)) {
-            Some(parent) => {
-                step.path = format!("{}\n{}", parent.path, step.name);
-                step.ancestor_ids = parent.ancestor_ids.clone();
-                step.ancestor_ids.push(parent.id(self.result));
-            }
-            // A parent that is not there is all that is known of the ancestors.
-            None => {
-                step.path = step.name.clone();
-                step.ancestor_ids = step.parent_id.iter().cloned().collect();
-            }
-        }
+        step.place_below(parent.and_then(|at| self.step(at)), self.result);
     }
 
     /// Computes paths and ancestors of all descendants of a step anew. A chain of parents that
@@ -650,19 +631,21 @@ impl StepSet {
             let before = self.chunks.get(&first).copied().unwrap_or_default();
             // Steps that have grown may need more than one chunk; the first one keeps its place.
             let mut parts = chunked(stays.remove(&first).unwrap_or_default()).into_iter();
-            let after = parts.next().map(|steps| (rows_of(&steps), StepChunk { steps }));
+            let after = parts.next().map(counted);
             changes.push(ChunkChange { first, before, after });
-            for steps in parts {
-                let first = steps.first().map_or(0, |step| step.seq);
-                let after = Some((rows_of(&steps), StepChunk { steps }));
-                changes.push(ChunkChange { first, before: (0, 0), after });
-            }
+            moved.extend(parts.flatten());
         }
         moved.sort_by_key(|step| step.seq);
         delete_sealed(draft, &STEPS, &RangeSet::new(gone))?;
         change_chunks(draft, &STEPS, self.result, changes)?;
         save_new(draft, self.result, moved)
     }
+}
+
+/// A chunk with its number of rows.
+pub(super) fn counted(steps: Vec<StoredStep>) -> (u64, StepChunk) {
+    let chunk = StepChunk { steps };
+    (chunk.row_count(), chunk)
 }
 
 /// Drafts chunks of steps that are stored nowhere yet, in the order of their numbers.
@@ -677,7 +660,7 @@ pub(super) fn save_new(
     let chunk = |steps: Vec<StoredStep>| ChunkChange {
         first: steps.first().map_or(0, |step| step.seq),
         before: (0, 0),
-        after: Some((rows_of(&steps), StepChunk { steps })),
+        after: Some(counted(steps)),
     };
     let changes = chunked(steps).into_iter().map(chunk).collect();
     change_chunks(draft, &STEPS, result, changes)

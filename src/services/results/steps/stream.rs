@@ -128,26 +128,6 @@ pub(in crate::services::results) fn scan(
     })
 }
 
-/// The next matches after a place, and whether there may be more.
-pub(super) fn part(
-    view: &View<'_>,
-    question: &Question,
-    after: &mut Option<Position>,
-    count: usize,
-) -> Result<Vec<(RecordKey, StoredStep)>> {
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    if count == 0 {
-        return Ok(found);
-    }
-    question.each(view, *after, &mut |result, step| {
-        bytes += step.memory_bytes();
-        found.push((result, step));
-        Ok(found.len() < count && bytes < BATCH_BYTES)
-    })?;
-    *after = found.last().map(|(result, step)| (*result, step.seq)).or(*after);
-    Ok(found)
-}
-
 impl Steps {
     fn batch_of(&self, view: &View<'_>, found: &[(RecordKey, StoredStep)]) -> Result<RecordBatch> {
         let mut places = Vec::new();
@@ -196,9 +176,14 @@ impl Batches for Steps {
     fn next(&mut self, session: &Session) -> Result<Option<RecordBatch>> {
         session.read(|view| {
             let count = self.left.min(BATCH_STEPS);
-            let found = part(view, &self.question, &mut self.after, count)?;
+            if count == 0 {
+                return Ok(None);
+            }
+            let found = self.question.part(view, self.after, count, BATCH_BYTES)?;
+            let Some((result, step)) = found.last() else { return Ok(None) };
+            self.after = Some((*result, step.seq));
             self.left = self.left.saturating_sub(found.len());
-            if found.is_empty() { Ok(None) } else { self.batch_of(view, &found).map(Some) }
+            self.batch_of(view, &found).map(Some)
         })
     }
 }
