@@ -11,10 +11,11 @@ use super::decode::{
     DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, append_valid, hybrid, validity,
 };
 use super::dictionary::Dictionaries;
-use super::values::{Cells, Part, Values, no_values};
-use crate::arrow::array::{ArrayRef, BooleanBufferBuilder};
+use super::values::{Cells, Part, Physical, Values, no_values, physical};
+use crate::arrow::array::{Array as _, ArrayRef, BooleanBufferBuilder, new_null_array};
 use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
 use crate::columnar::parquet_format::format::{DATA, DICTIONARY, PageHeader};
+use crate::columnar::schema::arrow_type;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::ranges::join_near;
@@ -143,12 +144,66 @@ fn damaged() -> Error {
     Error::corrupt("a page of a segment cannot be decoded; restore the table from a backup")
 }
 
-struct Scratch {
+/// Buffers that the columns of one read share.
+pub(super) struct Scratch {
     bytes: Vec<u8>,
     codes: Vec<u32>,
+    physical: Physical,
+    /// Values of a page, and values spread over rows with nulls.
     values: Box<dyn Values>,
     spread: Box<dyn Values>,
+    /// The buffers of the other types.
+    others: Vec<(Physical, Box<dyn Values>, Box<dyn Values>)>,
     dictionary: Option<Arc<dyn Values>>,
+    /// Nulls that were made, for columns without values.
+    nulls: Vec<ArrayRef>,
+}
+
+impl Scratch {
+    /// Buffers for columns of this type first.
+    pub(super) fn new(data_type: DataType) -> Self {
+        Self {
+            bytes: Vec::new(),
+            codes: Vec::new(),
+            physical: physical(data_type),
+            values: no_values(data_type),
+            spread: no_values(data_type),
+            others: Vec::new(),
+            dictionary: None,
+            nulls: Vec::new(),
+        }
+    }
+
+    /// So many nulls, which columns of one type share.
+    pub(super) fn nulls(&mut self, data_type: DataType, rows: usize) -> ArrayRef {
+        let of = arrow_type(data_type);
+        let is_same = |nulls: &&ArrayRef| nulls.len() == rows && *nulls.data_type() == of;
+        if let Some(known) = self.nulls.iter().find(is_same) {
+            return known.clone();
+        }
+        let made = new_null_array(&of, rows);
+        self.nulls.push(made.clone());
+        made
+    }
+
+    /// Turns to the next column.
+    fn begin(&mut self, data_type: DataType) {
+        self.dictionary = None;
+        let next = physical(data_type);
+        if next == self.physical {
+            return;
+        }
+        let kept = self.others.iter().position(|(known, ..)| *known == next);
+        let (_, values, spread) = match kept {
+            Some(at) => self.others.swap_remove(at),
+            None => (next, no_values(data_type), no_values(data_type)),
+        };
+        self.others.push((
+            std::mem::replace(&mut self.physical, next),
+            std::mem::replace(&mut self.values, values),
+            std::mem::replace(&mut self.spread, spread),
+        ));
+    }
 }
 
 impl ColumnChunk<'_> {
@@ -166,14 +221,13 @@ impl ColumnChunk<'_> {
 
     /// Visits decoded rows that cover all of `ranges`, in order. Rows between the ranges may be
     /// visited, too.
-    fn visit(&self, ranges: &[Range<usize>], visit: &mut Visit<'_>) -> Result<()> {
-        let mut scratch = Scratch {
-            bytes: Vec::new(),
-            codes: Vec::new(),
-            values: no_values(self.data_type),
-            spread: no_values(self.data_type),
-            dictionary: None,
-        };
+    fn visit(
+        &self,
+        ranges: &[Range<usize>],
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        scratch.begin(self.data_type);
         let width = scratch.values.width().filter(|_| self.is_plain && !self.is_nullable);
         // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
@@ -193,9 +247,9 @@ impl ColumnChunk<'_> {
             let is_sparse = in_page < FEW_RANGES && !(row == rows.start && first.end >= rows.end);
             (at, done) = match width.filter(|_| is_sparse) {
                 Some(width) => {
-                    self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, visit)?
+                    self.visit_plain(width, ranges, at, &rows, &bytes, scratch, visit)?
                 }
-                None => self.visit_pages(ranges, at, page, &mut scratch, visit)?,
+                None => self.visit_pages(ranges, at, page, scratch, visit)?,
             };
         }
         Ok(())
@@ -425,9 +479,14 @@ impl ColumnChunk<'_> {
     }
 
     /// Appends the values of the rows of `ranges`, which are ascending and do not overlap.
-    pub(super) fn read(&self, ranges: &[Range<usize>], out: &mut DecodedColumn) -> Result<()> {
+    pub(super) fn read(
+        &self,
+        ranges: &[Range<usize>],
+        scratch: &mut Scratch,
+        out: &mut DecodedColumn,
+    ) -> Result<()> {
         let (mut at, mut parts) = (0, Vec::new());
-        self.visit(ranges, &mut |stretch| {
+        self.visit(ranges, scratch, &mut |stretch| {
             stretch.parts(ranges, &mut at, &mut parts);
             out.append(stretch, &parts, self.is_nullable)
         })
@@ -446,7 +505,7 @@ impl ColumnChunk<'_> {
         // The result of the test for each dictionary entry, and the entry that passes if it is the
         // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
-        self.visit(ranges, &mut |stretch| {
+        self.visit(ranges, &mut Scratch::new(self.data_type), &mut |stretch| {
             passing.clear();
             stretch.parts(ranges, &mut at, &mut parts);
             for rows in parts.iter().cloned() {

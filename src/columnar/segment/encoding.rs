@@ -62,10 +62,11 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
         .set_dictionary_page_size_limit(DICTIONARY_BYTES);
     for (position, column) in schema.columns().iter().enumerate() {
         let path = ColumnPath::new(vec![column.name.clone()]);
+        let sample = sample(rows, position);
         let choice = if position == schema.index() {
-            Choice::Delta
+            choose_index(column.data_type, &sample, row_count)
         } else {
-            choose(column.data_type, &sample(rows, position), row_count)
+            choose(column.data_type, &sample, row_count)
         };
         let is_coded = matches!(choice, Choice::Dictionary);
         builder = builder.set_column_dictionary_enabled(path.clone(), is_coded);
@@ -111,6 +112,37 @@ struct ColumnSample {
     width: usize,
     /// Bits of the range of differences between adjacent values, for integers.
     delta_bits: usize,
+    /// Values that differ from the one before, in so many of the sample.
+    changes: usize,
+    pairs: usize,
+}
+
+impl ColumnSample {
+    /// Whether a dictionary with runs of codes takes a quarter of packed deltas at most, of values in
+    /// order.
+    fn pays_as_runs(&self, rows: usize) -> bool {
+        // What a run takes, about: its length, and a code.
+        const RUN_BYTES: usize = 5;
+        // A shorter run is packed.
+        const LEAST_RUN: usize = 8;
+        // In order, each value has one run.
+        let runs = rows.saturating_mul(self.changes) / self.pairs.max(1) + 1;
+        let dictionary_bytes = runs.saturating_mul(self.width);
+        let coded = dictionary_bytes.saturating_add(runs.saturating_mul(RUN_BYTES));
+        self.pairs > 0
+            && self.changes.saturating_mul(LEAST_RUN) <= self.pairs
+            && dictionary_bytes <= DICTIONARY_BYTES / 2
+            && coded.saturating_mul(4) <= rows.saturating_mul(self.delta_bits) / 8
+    }
+}
+
+/// An index is a dictionary if each value stands on many rows in a row: a run of codes takes a few
+/// bytes, and packed deltas take the width of the largest one in 32.
+fn choose_index(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
+    match look(data_type, sample, rows) {
+        Some(seen) if seen.pays_as_runs(rows) => Choice::Dictionary,
+        _ => Choice::Delta,
+    }
 }
 
 fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
@@ -136,6 +168,7 @@ fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
 fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnSample> {
     let mut values: Vec<u64> = Vec::with_capacity(SAMPLE_ROWS);
     let (mut text_bytes, mut least, mut greatest) = (0, i64::MAX, i64::MIN);
+    let (mut changes, mut pairs) = (0, 0);
     for array in sample {
         let from = values.len();
         match ColumnSlice::of(array)? {
@@ -152,6 +185,8 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnS
             if let [before, after] = pair {
                 let delta = after.wrapping_sub(*before).cast_signed();
                 (least, greatest) = (least.min(delta), greatest.max(delta));
+                changes += usize::from(delta != 0);
+                pairs += 1;
             }
         }
     }
@@ -174,5 +209,7 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnS
             None => 4 + text_bytes.div_ceil(count.max(1)),
         },
         delta_bits: 64 - greatest.wrapping_sub(least).cast_unsigned().leading_zeros() as usize,
+        changes,
+        pairs,
     })
 }

@@ -15,7 +15,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::checked::{self, CheckedFile};
-use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows};
+use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows, Scratch};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
 use super::same_value::SameValue;
@@ -404,9 +404,10 @@ impl Segment {
             return Ok(RecordBatch::new_empty(schema));
         }
         let by_group = self.by_group(ranges);
+        let mut scratch = Scratch::new(DataType::Int64);
         let arrays = columns
             .iter()
-            .map(|&column| self.read_column(column, &by_group))
+            .map(|&column| self.read_column(column, &by_group, &mut scratch))
             .collect::<Result<Vec<ArrayRef>>>()?;
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(bad_batch)
     }
@@ -415,6 +416,7 @@ impl Segment {
         &self,
         column: usize,
         by_group: &[(usize, usize, Vec<Range<usize>>)],
+        scratch: &mut Scratch,
     ) -> Result<ArrayRef> {
         let data_type = self.schema.column(column)?.data_type;
         let row_count =
@@ -423,7 +425,10 @@ impl Segment {
         if let Some(same) = first
             && by_group.iter().skip(1).all(|(group, ..)| self.same_value(*group, column) == first)
         {
-            return same.array(data_type, row_count);
+            return match same {
+                SameValue::Null => Ok(scratch.nulls(data_type, row_count)),
+                same => same.array(data_type, row_count),
+            };
         }
         let chunks: Option<Vec<ColumnChunk<'_>>> =
             by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
@@ -437,7 +442,7 @@ impl Segment {
         };
         let mut cells = DecodedColumn::new(data_type, row_count);
         for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
-            chunk.read(ranges, &mut cells)?;
+            chunk.read(ranges, scratch, &mut cells)?;
         }
         cells.finish()
     }

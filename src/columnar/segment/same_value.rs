@@ -72,12 +72,12 @@ impl<'s> SameValue<'s> {
                 .and_then(|value| array_of(data_type, Buffer::from_vec(vec![value; rows]), None)),
             Self::Int(value) => array_of(data_type, Buffer::from_vec(vec![value; rows]), None),
             Self::Text(text) => {
-                Some(Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows))))
+                let bytes = text.len().checked_mul(rows);
+                let fits = bytes.is_some_and(|bytes| i32::try_from(bytes).is_ok());
+                fits.then(|| Arc::new(StringArray::new_repeated(text, rows)) as ArrayRef)
             }
         };
-        array.ok_or_else(|| {
-            Error::corrupt("a segment has statistics of other types than its columns")
-        })
+        array.ok_or_else(|| Error::corrupt("a segment has statistics that do not fit its columns"))
     }
 }
 

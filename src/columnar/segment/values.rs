@@ -81,14 +81,35 @@ pub(super) trait Values: Any + Send + Sync {
     fn finish(self: Box<Self>, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef>;
 }
 
+/// How the values of a column are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Physical {
+    Int32,
+    Int64,
+    Float32,
+    Float64,
+    Text,
+}
+
+/// How a column of this type is decoded.
+pub(super) fn physical(data_type: DataType) -> Physical {
+    match data_type {
+        DataType::Int32 => Physical::Int32,
+        DataType::Float32 => Physical::Float32,
+        DataType::Float64 => Physical::Float64,
+        DataType::Bool | DataType::String => Physical::Text,
+        _ => Physical::Int64,
+    }
+}
+
 /// Values of a column of this type, none yet.
 pub(super) fn no_values(data_type: DataType) -> Box<dyn Values> {
-    match data_type {
-        DataType::Int32 => Box::new(Vec::<i32>::new()),
-        DataType::Float32 => Box::new(Vec::<f32>::new()),
-        DataType::Float64 => Box::new(Vec::<f64>::new()),
-        DataType::Bool | DataType::String => Box::new(Texts::default()),
-        _ => Box::new(Vec::<i64>::new()),
+    match physical(data_type) {
+        Physical::Int32 => Box::new(Vec::<i32>::new()),
+        Physical::Int64 => Box::new(Vec::<i64>::new()),
+        Physical::Float32 => Box::new(Vec::<f32>::new()),
+        Physical::Float64 => Box::new(Vec::<f64>::new()),
+        Physical::Text => Box::new(Texts::default()),
     }
 }
 
