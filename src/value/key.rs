@@ -79,15 +79,12 @@ pub(crate) fn split_str(bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut rest = bytes.strip_prefix(&[4])?;
     let mut text = Vec::new();
     loop {
-        let (&byte, tail) = rest.split_first()?;
-        if byte != 0 {
-            text.push(byte);
-            rest = tail;
-            continue;
-        }
-        match tail.split_first()? {
-            (0, tail) => return Some((String::from_utf8(text).ok()?, tail)),
-            (0xff, tail) => {
+        let zero = memchr::memchr(0, rest)?;
+        let (part, tail) = rest.split_at_checked(zero)?;
+        text.extend_from_slice(part);
+        match tail {
+            [0, 0, tail @ ..] => return Some((String::from_utf8(text).ok()?, tail)),
+            [0, 0xff, tail @ ..] => {
                 text.push(0);
                 rest = tail;
             }
@@ -114,11 +111,11 @@ pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
         4 => {
             let mut at = 1;
             loop {
-                match (bytes.get(at)?, bytes.get(at + 1)) {
-                    (0, Some(0)) => return Some(at + 2),
-                    (0, Some(0xff)) => at += 2,
-                    (0, _) => return None,
-                    _ => at += 1,
+                at += memchr::memchr(0, bytes.get(at..)?)?;
+                match bytes.get(at + 1) {
+                    Some(0) => return Some(at + 2),
+                    Some(0xff) => at += 2,
+                    _ => return None,
                 }
             }
         }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
-use bincode::de::read::{Reader, SliceReader};
+use bincode::de::read::Reader;
 use bincode::de::{Decoder, DecoderImpl};
 use bincode::enc::EncoderImpl;
 use bincode::enc::write::Writer;
@@ -89,7 +89,7 @@ pub(crate) mod grown {
 /// Where [`Stored::put`] writes.
 pub(crate) type Output<'b> = EncoderImpl<Appender<'b>, Configuration>;
 /// What [`Stored::take`] reads.
-pub(crate) type Input<'b> = DecoderImpl<SliceReader<'b>, Config, Format>;
+pub(crate) type Input<'b> = DecoderImpl<Unread<'b>, Config, Format>;
 /// What [`Stored::put`] returns.
 pub(crate) type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
@@ -286,6 +286,31 @@ pub(crate) fn append_within(value: &dyn Slot, out: &mut Vec<u8>, most: usize) ->
     Ok(())
 }
 
+/// The bytes that are not read yet.
+pub(crate) struct Unread<'b>(&'b [u8]);
+
+impl Reader for Unread<'_> {
+    #[inline]
+    fn read(&mut self, bytes: &mut [u8]) -> DecodeResult<()> {
+        let additional = bytes.len().saturating_sub(self.0.len());
+        let end = bincode::error::DecodeError::UnexpectedEnd { additional };
+        let (read, rest) = self.0.split_at_checked(bytes.len()).ok_or(end)?;
+        bytes.copy_from_slice(read);
+        self.0 = rest;
+        Ok(())
+    }
+
+    #[inline]
+    fn peek_read(&mut self, count: usize) -> Option<&[u8]> {
+        self.0.get(..count)
+    }
+
+    #[inline]
+    fn consume(&mut self, count: usize) {
+        self.0 = self.0.get(count..).unwrap_or_default();
+    }
+}
+
 /// Stored bytes, and the format that they were written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Payload<'a> {
@@ -337,29 +362,29 @@ pub(crate) fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Membe
     decode(payload, &mut |input| value.fill(input, wanted))
 }
 
-/// Calls `f` with the values of the list that is the only member of a record, until it returns
-/// false. Only the wanted members are read; the others have their defaults.
+/// Calls `f` with the payload of each value in the list that is the only member of a record, until it
+/// returns false. The values are not decoded: [`fill`] and [`read`] do that.
 ///
 /// # Errors
-/// As [`fill`].
-pub(crate) fn each_listed<T: Stored + Default>(
+/// Those of `f`; as [`fill`].
+pub(crate) fn each_listed<T: Stored>(
     payload: Payload<'_>,
-    wanted: Members,
-    f: &mut dyn FnMut(&T) -> bool,
+    f: &mut dyn FnMut(Payload<'_>) -> Result<bool>,
 ) -> Result<()> {
+    let mut outcome = Ok(true);
     decode(payload, &mut |input| {
-        let mut value = T::default();
-        let mut is_wanted = true;
         for _ in 0..take_len(input)? {
-            if is_wanted {
-                value.fill(input, wanted)?;
-                is_wanted = f(&value);
-            } else {
-                T::skip(input)?;
+            let from = input.reader().0;
+            T::skip(input)?;
+            if matches!(outcome, Ok(true)) {
+                let len = from.len() - input.reader().0.len();
+                let bytes = from.get(..len).unwrap_or_default();
+                outcome = f(Payload { format: payload.format, bytes });
             }
         }
         Ok(())
-    })
+    })?;
+    outcome.map(drop)
 }
 
 fn decode(
@@ -367,7 +392,7 @@ fn decode(
     take: &mut dyn FnMut(&mut Input<'_>) -> DecodeResult<()>,
 ) -> Result<()> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
-    let mut input = DecoderImpl::new(SliceReader::new(payload.bytes), config, payload.format);
+    let mut input = DecoderImpl::new(Unread(payload.bytes), config, payload.format);
     take(&mut input)
         .map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
     if input.reader().peek_read(1).is_some() {

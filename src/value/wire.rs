@@ -620,9 +620,12 @@ pub(crate) use record;
 /// # Errors
 /// `InvalidArgument`, with the known texts.
 pub(crate) fn place_of(known: &[&str], text: &str) -> crate::error::Result<usize> {
+    // Stored texts have this spelling, and passes over records read one for each.
+    if let Some(exact) = known.iter().position(|value| *value == text) {
+        return Ok(exact);
+    }
     let folded = fold(text);
-    let exact = known.iter().position(|value| *value == text);
-    exact.or_else(|| known.iter().position(|value| fold(value) == folded)).ok_or_else(|| {
+    known.iter().position(|value| fold(value) == folded).ok_or_else(|| {
         crate::error::Error::invalid(format!("{text:?} is not one of {}", known.join(", ")))
     })
 }
