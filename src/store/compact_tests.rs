@@ -87,7 +87,7 @@ fn without_room_for_a_copy_the_pages_are_moved() {
     let (full, roomy) = (SimDisk::new(1), SimDisk::new(1));
     let [mut moved, mut copied] = [&full, &roomy].map(filled);
     let made = renames(&full);
-    let free = len(&full, "records.redb") / 4;
+    let free = len(&full, "records.redb") / 3;
     let used = full.list("").unwrap().iter().map(|entry| entry.len).sum::<u64>();
     full.set_capacity(Some(used + free));
     let [moved_bytes, copied_bytes] =
