@@ -255,7 +255,8 @@ impl StoreOptions {
         file_bytes_max: Option<u64>;
         /// Days after its last chunk after which an upload session expires; `None` for never.
         upload_session_days: Option<u32>;
-        /// Limit of the rows in the buffer of a table before it is sealed into a segment.
+        /// Limit of the rows in the buffer of a table before it is sealed into a segment. For the
+        /// steps of results it is 8,192 at most.
         seal_rows: u64;
         /// Limit of the bytes in the buffer of a table before it is sealed into a segment.
         seal_bytes: u64;

@@ -28,6 +28,9 @@ pub(crate) struct StoreTable {
     pub arrays: fn(&[StoredChunk<'_>]) -> Result<Vec<ArrayRef>>,
     /// The number of rows of a chunk.
     pub row_count: fn(Payload<'_>) -> Result<u64>,
+    /// It is sealed when so many rows are in chunks, even if the settings allow more. A pass over
+    /// all rows decodes each chunk, which costs fifty times what sealed rows cost.
+    pub buffered_rows_max: u64,
     /// The index value of the rows of a record.
     pub index_of: fn(RecordKey) -> i64,
     /// The columns that tell the rows of records with one index value apart.
@@ -42,6 +45,7 @@ pub(crate) static STEPS: StoreTable = StoreTable {
     columns: steps::rows::columns,
     arrays: steps::rows::arrays,
     row_count: steps::rows::row_count,
+    buffered_rows_max: 8_192,
     index_of: steps::stored::index_of,
     key_columns: &[steps::rows::StepColumn::ResultRest as usize],
     is_of: steps::rows::is_of,

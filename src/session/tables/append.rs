@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::buffer::entry_key;
-use super::state::{key_of, next_ordinal, put_segment, put_table_state, state};
+use super::state::{key_of, next_ordinal, put_segment, put_table_state, seal_thresholds, state};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{SegmentMeta, TableSchema, encode_batch};
 use crate::error::{Error, ErrorKind, Result};
@@ -137,7 +137,7 @@ fn buffer_batches(
     put_table_state(draft, key, &state)?;
     let settings = draft.context().settings();
     let factor = if settings.maintenance_thread { LATE_FACTOR } else { 1 };
-    Ok(state.is_seal_due(settings, factor))
+    Ok(state.is_seal_due(seal_thresholds(settings, key), factor))
 }
 
 /// Adds segments to the manifest; their rows follow the rows that the table has.

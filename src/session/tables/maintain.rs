@@ -5,7 +5,7 @@ use super::columns::{draft_layouts, layouts_of};
 use super::deleted::{deleted_in, deleted_in_draft};
 use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::seal::seal;
-use super::state::{TableState, put_table_state, state};
+use super::state::{TableState, put_table_state, seal_thresholds, state};
 use super::store_rows::{due_group, is_store_table, seal_chunks, table_in, table_in_draft};
 use crate::columnar::{Layouts, SegmentMeta, batch_row_count};
 use crate::error::Result;
@@ -36,8 +36,8 @@ pub(crate) fn due(session: &Session) -> Result<Due> {
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
             let state: TableState = envelope::from_row(&key, &bytes)?;
             due.deleted_stored += state.deleted_stored;
-            let seal_due = state.is_seal_due(view.context().settings(), 1);
             let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key) else { continue };
+            let seal_due = state.is_seal_due(seal_thresholds(view.context().settings(), key), 1);
             if seal_due || state.merge_due {
                 due.tidy.push((key, seal_due));
             }

@@ -7,6 +7,7 @@ use crate::columnar::{SegmentMeta, TableSchema, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
+use crate::model::tables::store_table::StoreTable;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::options::Settings;
@@ -41,10 +42,23 @@ record! {
 
 impl TableState {
     /// Whether the buffer has `factor` times what it has to be sealed at.
-    pub(super) fn is_seal_due(&self, settings: &Settings, factor: u64) -> bool {
-        self.buffered_rows >= settings.seal_rows.saturating_mul(factor)
-            || self.buffered_bytes >= settings.seal_bytes.saturating_mul(factor)
+    pub(super) fn is_seal_due(&self, thresholds: SealThresholds, factor: u64) -> bool {
+        self.buffered_rows >= thresholds.rows.saturating_mul(factor)
+            || self.buffered_bytes >= thresholds.bytes.saturating_mul(factor)
     }
+}
+
+/// Rows and bytes of a buffer at which it is sealed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SealThresholds {
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// What the buffer of a table is sealed at.
+pub(super) fn seal_thresholds(settings: &Settings, table: RecordKey) -> SealThresholds {
+    let most = StoreTable::by_key(table).map_or(u64::MAX, |table| table.buffered_rows_max);
+    SealThresholds { rows: settings.seal_rows.min(most), bytes: settings.seal_bytes }
 }
 
 /// The directory of a table's segments.

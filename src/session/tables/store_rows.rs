@@ -21,7 +21,8 @@ use super::open::open_rows;
 use super::sink::{SORT_ROWS, SegmentSink};
 use super::state::key_of;
 use super::state::{
-    TableState, directory, forget_files, manifest, put_table_state, state, state_in,
+    TableState, directory, forget_files, manifest, put_table_state, seal_thresholds, state,
+    state_in,
 };
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{
@@ -37,7 +38,7 @@ use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::ranges::RangeSet;
-use crate::value::stored::{self, Members};
+use crate::value::stored::{self, Payload};
 use crate::value::{Control, RecordKey, trace};
 
 /// Segments that one pass of sealing writes at most.
@@ -86,16 +87,12 @@ impl RowChunk {
         Self { first, row, key }
     }
 
-    /// Calls `f` with the values of the list in the envelope, as [`stored::each_listed`] does.
+    /// What is in the envelope.
     ///
     /// # Errors
     /// `Corrupt`.
-    pub(crate) fn each_listed<T: crate::value::Stored + Default>(
-        &self,
-        wanted: Members,
-        f: &mut dyn FnMut(&T) -> bool,
-    ) -> Result<()> {
-        stored::each_listed(envelope::open(&self.key, 0, &self.row)?, wanted, f)
+    pub(crate) fn payload(&self) -> Result<Payload<'_>> {
+        envelope::open(&self.key, 0, &self.row)
     }
 
     /// The value in the envelope.
@@ -103,7 +100,7 @@ impl RowChunk {
     /// # Errors
     /// `Corrupt`.
     pub(crate) fn value<T: crate::value::Stored>(&self) -> Result<T> {
-        envelope::from_row(&self.key, &self.row)
+        stored::read(self.payload()?)
     }
 }
 
@@ -270,7 +267,7 @@ pub(crate) fn drop_rows(
     let mut state = state(draft, table_key)?;
     let found = draft.raw_prefix(Space::RowChunks, &prefix_of(table, record)?)?;
     for chunk in found.into_iter().map(RowChunk::of) {
-        let rows = (table.row_count)(envelope::open(&chunk.key, 0, &chunk.row)?)?;
+        let rows = (table.row_count)(chunk.payload()?)?;
         state.buffered_rows = state.buffered_rows.saturating_sub(rows);
         state.buffered_bytes = state.buffered_bytes.saturating_sub(chunk.row.len() as u64);
         draft.delete_raw(Space::RowChunks, chunk.key);
@@ -322,9 +319,8 @@ pub(super) fn seal_chunks(session: &Session, table: &StoreTable, control: &Contr
     let engine = session.context().engine.clone();
     let _turn = lock(&engine.tables.turn);
     let key = key_of(table.id)?;
-    let settings = session.context().settings();
-    let (left_rows, left_bytes) =
-        (settings.seal_rows / LEFT_SHARE, settings.seal_bytes / LEFT_SHARE);
+    let thresholds = seal_thresholds(session.context().settings(), key);
+    let (left_rows, left_bytes) = (thresholds.rows / LEFT_SHARE, thresholds.bytes / LEFT_SHARE);
     let found = session.read(|view| {
         let state = state_in(view, key.as_bytes())?;
         let (mut rows, mut bytes) = (state.buffered_rows, state.buffered_bytes);
@@ -370,7 +366,7 @@ pub(super) fn seal_chunks(session: &Session, table: &StoreTable, control: &Contr
         let payloads = batch
             .chunks
             .iter()
-            .map(|(record, chunk)| Ok((*record, envelope::open(&chunk.key, 0, &chunk.row)?)))
+            .map(|(record, chunk)| Ok((*record, chunk.payload()?)))
             .collect::<Result<Vec<_>>>()?;
         // Texts of a record stand on each of its rows, so rows are made of few chunks at a time.
         for part in payloads.chunks(CHUNKS_TOGETHER) {

@@ -49,6 +49,29 @@ fn small() -> TestStore {
 }
 
 #[test]
+fn a_histogram_of_all_values_counts_those_of_results_that_are_there() {
+    let store = small();
+    let session = store.session();
+    store_values(&session, &X);
+    let count = |filter: Option<&str>| {
+        let mut request = HistogramRequest::new("VOUT");
+        request.filter = filter.map(str::to_owned);
+        let ranges = session.histogram(request, &control()).unwrap().ranges;
+        ranges.iter().map(|range| range.count).sum::<i64>()
+    };
+    let late = Some("startedAt > \"2023-11-14T22:13:22Z\"");
+    assert_eq!((count(None), count(late)), (8, 5));
+    store.store.maintain(&control()).unwrap();
+    store_values(&session, &X);
+    assert_eq!((count(None), count(late)), (16, 10));
+    let all = session.query_results(QueryResultsRequest::new()).unwrap().results;
+    for gone in all.iter().step_by(5) {
+        session.delete_result(&id_of(gone), false).unwrap();
+    }
+    assert_eq!(count(None), 12);
+}
+
+#[test]
 fn the_example_of_yields() {
     use StatusType::{Failed, Passed, Running, Skipped, Terminated};
     let store = small();
@@ -138,6 +161,75 @@ fn the_example_of_failures() {
         assert_eq!(entry["key"], json!({"path": "A", "measurement": "V"}));
         assert_eq!(pareto.others.unwrap().count, 5);
     }
+}
+
+/// Of more results than are read one by one, columns alone tell the failures.
+#[test]
+fn failures_of_many_results_agree_with_a_plain_count() {
+    const RESULTS: usize = 600;
+    let store = TestStore::with(|options| options.maintenance_thread(false).seal_rows(700));
+    let session = store.session();
+    let mut plain: BTreeMap<(&str, String), i64> = BTreeMap::new();
+    let all: Vec<ResultWithSteps> = (0..RESULTS)
+        .map(|at| {
+            let bad = |name: String| {
+                let failed =
+                    parameter(&[("name", "V"), ("measurement", "1"), ("status", "Failed")]);
+                CreateStepRequest::new()
+                    .name(name)
+                    .step_type(format!("type {}", at % 4))
+                    .status(StatusType::Failed)
+                    .data(StepData::new().parameters([failed]))
+            };
+            let good = CreateStepRequest::new().name("good").status(StatusType::Passed);
+            let (first, second) = (format!("step {}", at % 5), format!("step {}", at % 3));
+            // Every seventh result has its first bad step below another bad one.
+            let (path, name) = if at.is_multiple_of(7) {
+                (format!("{first}\n{second}"), second.clone())
+            } else {
+                (first.clone(), first.clone())
+            };
+            let steps = if at.is_multiple_of(7) {
+                vec![good, bad(first).children([bad(second)])]
+            } else {
+                vec![good, bad(first), bad(second)]
+            };
+            for (by, key) in [
+                (ParetoBy::Path, path.clone()),
+                (ParetoBy::Name, name),
+                (ParetoBy::StepType, format!("type {}", at % 4)),
+                (ParetoBy::Measurement, path),
+            ] {
+                *plain.entry((by.as_str(), key)).or_default() += 1;
+            }
+            let request = CreateResultRequest::new().program_name("P").status(StatusType::Failed);
+            ResultWithSteps::new(request).steps(steps)
+        })
+        .collect();
+    session.append_results(&all).unwrap().require_all().unwrap();
+    for state in ["in chunks", "sealed in part", "sealed"] {
+        for by in [ParetoBy::Path, ParetoBy::Name, ParetoBy::StepType, ParetoBy::Measurement] {
+            let request = FailureParetoRequest::new().by(by);
+            let entries = session.failure_pareto(request, &control()).unwrap().entries;
+            let key = |entry: &ParetoEntry| match entry.key.clone().unwrap() {
+                ParetoKey::Text(text) => text,
+                ParetoKey::Measurement(key) => {
+                    assert_eq!(key.measurement.as_deref(), Some("V"));
+                    key.path
+                }
+            };
+            let found: BTreeMap<_, _> =
+                entries.iter().map(|entry| ((by.as_str(), key(entry)), entry.count)).collect();
+            let wanted: BTreeMap<_, _> = plain
+                .iter()
+                .filter(|((of, _), _)| *of == by.as_str())
+                .map(|(key, n)| (key.clone(), *n))
+                .collect();
+            assert_eq!(found, wanted, "{state}");
+        }
+        store.store.maintain(&control()).unwrap();
+    }
+    store.assert_sound();
 }
 
 #[test]

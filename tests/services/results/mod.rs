@@ -3,6 +3,7 @@
 mod append;
 mod client;
 mod figures;
+mod orders;
 mod queries;
 mod retention;
 mod runs;

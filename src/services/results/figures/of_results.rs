@@ -19,10 +19,13 @@ use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::StoredStep;
 use crate::model::{Resource, TestResult, members_of};
 use crate::services::lists;
-use crate::services::results::steps::{Selection, each_step};
+use crate::services::results::steps::{Selection, each_part, each_step};
 use crate::session::View;
 use crate::value::stored::Members;
 use crate::value::{Control, RecordKey};
+
+/// Steps between two checks of the control.
+const BETWEEN_CHECKS: usize = 1024;
 
 /// Where the keys of groups come from.
 struct GroupKeys {
@@ -135,7 +138,7 @@ struct FailingStep {
 }
 
 impl FailingStep {
-    fn new(result: RecordKey, step: StoredStep, classes: &Classes, by: ParetoBy) -> Self {
+    fn new(result: RecordKey, step: &StoredStep, classes: &Classes, by: ParetoBy) -> Self {
         let status: Option<StatusType> =
             step.status_type.as_deref().and_then(|status| status.parse().ok());
         let class = status.map(|status| classes.of(status, step.status_name.as_deref()));
@@ -147,12 +150,12 @@ impl FailingStep {
             failed.and_then(|parameter| parameter.name.clone())
         };
         Self {
-            node: Node::new(result, &step),
+            node: Node::new(result, step),
             failed_measurement: if by == ParetoBy::Measurement { failed() } else { None },
             is_bad: class == Some(FigureClass::Bad),
-            path: step.path,
-            name: step.name,
-            step_type: step.step_type,
+            path: step.path.clone(),
+            name: step.name.clone(),
+            step_type: step.step_type.clone(),
         }
     }
 
@@ -229,6 +232,18 @@ impl Failures<'_, '_> {
     }
 }
 
+/// The columns of steps that tell failures apart; `None` where parameters do.
+fn columns_of(by: ParetoBy) -> Option<[StepColumn; 6]> {
+    use StepColumn as Of;
+    let key = match by {
+        ParetoBy::Path => Of::Path,
+        ParetoBy::Name => Of::Name,
+        ParetoBy::StepType => Of::StepType,
+        ParetoBy::Measurement => return None,
+    };
+    Some([Of::StepId, Of::ParentId, Of::StartedAt, Of::StatusType, Of::StatusName, key])
+}
+
 /// A test that the bad steps pass. Whether a custom status is bad, its name tells.
 fn bad_statuses(classes: &Classes) -> Shape {
     let may_be_bad = |status: &&StatusType| {
@@ -268,32 +283,40 @@ pub(in crate::services::results) fn failure_pareto(
         results: 0,
     };
     let control = view.context().control(control);
+    let read = |results: Selection,
+                shapes: Vec<Shape>,
+                f: &mut dyn FnMut(RecordKey, &StoredStep) -> Result<()>| {
+        let mut count = 0_usize;
+        let mut add = |key: RecordKey, step: &StoredStep| {
+            count += 1;
+            if count.is_multiple_of(BETWEEN_CHECKS) {
+                control.check()?;
+            }
+            f(key, step).map(|()| true)
+        };
+        match columns_of(by) {
+            Some(columns) => each_part(view, &results, shapes, &columns, &control, &mut add),
+            None => {
+                each_step(view, &results, shapes, None, &control, &mut |key, step| add(key, &step))
+            }
+        }
+    };
     if count > 0 {
         let shapes = vec![bad_statuses(&classes)];
-        each_step(view, &Selection::Of(bad), shapes, None, &control, &mut |result, step| {
-            control.check()?;
+        read(Selection::Of(bad), shapes, &mut |result, step| {
             let step = FailingStep::new(result, step, &classes, by);
             if step.is_bad {
                 failures.add(result, step)?;
             }
-            Ok(true)
+            Ok(())
         })?;
     }
     failures.end()?;
     let nested = failures.nested.take().unwrap_or_default();
     if !nested.is_empty() {
-        each_step(
-            view,
-            &Selection::Of(nested),
-            Vec::new(),
-            None,
-            &control,
-            &mut |result, step| {
-                control.check()?;
-                failures.add(result, FailingStep::new(result, step, &classes, by))?;
-                Ok(true)
-            },
-        )?;
+        read(Selection::Of(nested), Vec::new(), &mut |result, step| {
+            failures.add(result, FailingStep::new(result, step, &classes, by))
+        })?;
         failures.end()?;
     }
     // Results without bad steps have no failing step.

@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::selected::{Starts, check_memory, id_of};
 use super::series::{Measured, Place, Series, Values};
 use super::tree::{Node, parents, step_order};
-use crate::arrow::array::Array as _;
+use crate::arrow::array::{Array as _, Int64Array};
 use crate::columnar::{MergedScan, Predicates};
 use crate::error::{Error, Result};
 use crate::filter::{Shape, check_substitutions};
@@ -32,12 +32,14 @@ use crate::model::steps::stored::{StoredStep, generated_id, is_additional, resul
 use crate::model::tables::store_table::STEPS;
 use crate::services::queries::take_or;
 use crate::services::results::steps::{
-    Arrays, Selection, StepFilter, Workspaces, damaged, each_step, equals, members, number_of, text,
+    Arrays, ChunkTest, Selection, StepFilter, Workspaces, damaged, each_step, equals, members,
+    number_of, text,
 };
 use crate::session::View;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
 use crate::value::limits::RESULTS_TAKE;
+use crate::value::stored;
 use crate::value::{Control, IdForm, RecordKey, time};
 
 const DEFAULT_TAKE: usize = 1000;
@@ -58,6 +60,8 @@ struct StepPlace {
 /// What a figure needs in addition to the values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Needs {
+    /// Whose values they are.
+    results: bool,
     order: bool,
     limits: bool,
     ids: bool,
@@ -123,7 +127,11 @@ fn values(
         selection,
         needs: Needs { limits: needs.limits && !has_limits, ..needs },
         control: view.context().control(control),
-        starts: Starts::of(view, &selection.results, selection.pass, control)?,
+        starts: if needs.results {
+            Starts::of(view, &selection.results, selection.pass, control)?
+        } else {
+            Starts::all_or_of(view, &selection.results, selection.pass, control)?
+        },
         series,
         ids: Ids::default(),
         count: 0,
@@ -142,6 +150,31 @@ fn values(
     }
     let Reader { series, ids, .. } = reader;
     Ok((series.finish()?, ids))
+}
+
+/// The columns that tell whose a measurement is.
+struct Places<'b> {
+    result: &'b Int64Array,
+    result_rest: &'b Int64Array,
+    seq: &'b Int64Array,
+    position: &'b Int64Array,
+}
+
+impl<'b> Places<'b> {
+    fn of(arrays: &Arrays<'b>) -> Result<Self> {
+        Ok(Self {
+            result: arrays.ints(StepColumn::Result)?,
+            result_rest: arrays.ints(StepColumn::ResultRest)?,
+            seq: arrays.ints(StepColumn::Seq)?,
+            position: arrays.ints(StepColumn::Position)?,
+        })
+    }
+
+    /// The result of a row, and the number of its step.
+    fn step(&self, row: usize) -> Result<(RecordKey, u64)> {
+        let key = result_key(self.result.value(row), self.result_rest.value(row));
+        Ok((key.ok_or_else(damaged)?, self.seq.value(row).cast_unsigned()))
+    }
 }
 
 impl Reader<'_, '_, '_> {
@@ -169,6 +202,13 @@ impl Reader<'_, '_, '_> {
         limits
     }
 
+    /// The tests of the steps that the request names.
+    fn step_tests(&self) -> Vec<Shape> {
+        let path = self.selection.path.map(|path| equals(StepColumn::Path, path));
+        let name = self.selection.step_name.map(|name| equals(StepColumn::Name, name));
+        path.into_iter().chain(name).collect()
+    }
+
     fn add(&mut self, measured: &Measured<'_, StepPlace>) -> Result<()> {
         self.series.add(measured)?;
         self.count += 1;
@@ -185,20 +225,14 @@ impl Reader<'_, '_, '_> {
         use StepColumn as Of;
         let Some(table) = sealed(self.view, &STEPS)? else { return Ok(()) };
         let mut shapes = vec![equals(Of::Measurement, self.selection.name)];
-        shapes.extend(self.selection.path.map(|path| equals(Of::Path, path)));
-        shapes.extend(self.selection.step_name.map(|name| equals(Of::Name, name)));
+        shapes.extend(self.step_tests());
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
-        let mut columns = vec![
-            Of::Result,
-            Of::ResultRest,
-            Of::Seq,
-            Of::Position,
-            Of::Value,
-            Of::ValueText,
-            Of::Units,
-            Of::StatusType,
-            Of::Extra,
-        ];
+        let mut columns = vec![Of::Value, Of::ValueText, Of::Units, Of::StatusType, Of::Extra];
+        // Where all values count, a figure that needs no order takes them as they come.
+        let reads_results = self.needs.results || !self.starts.is_all();
+        if reads_results {
+            columns.extend([Of::Result, Of::ResultRest, Of::Seq, Of::Position]);
+        }
         if !self.selection.takes_any_path() {
             columns.push(Of::Path);
         }
@@ -213,8 +247,7 @@ impl Reader<'_, '_, '_> {
         let mut scan = MergedScan::new(table, Arc::new(predicates), places, None, control)?;
         while let Some(chunk) = scan.next_chunk()? {
             let arrays = Arrays::new(chunk.batch.columns(), &columns);
-            let (index, rest) = (arrays.ints(Of::Result)?, arrays.ints(Of::ResultRest)?);
-            let (seq, position) = (arrays.ints(Of::Seq)?, arrays.ints(Of::Position)?);
+            let places = reads_results.then(|| Places::of(&arrays)).transpose()?;
             let value = arrays.numbers(Of::Value)?;
             let [value_text, units, status, extra, path, low, high, comparison, id] = [
                 arrays.texts(Of::ValueText)?,
@@ -235,23 +268,27 @@ impl Reader<'_, '_, '_> {
                 if text(extra, row).is_some_and(is_additional) {
                     continue;
                 }
-                let key = result_key(index.value(row), rest.value(row)).ok_or_else(damaged)?;
-                let Some(started_at_ms) = self.starts.start_of(key) else { continue };
+                let mut at = Place::default();
+                if let Some(places) = &places {
+                    let (key, seq) = places.step(row)?;
+                    let Some(started_at_ms) = self.starts.start_of(key) else { continue };
+                    at = Place {
+                        started_at_ms,
+                        result_id: id_of(key),
+                        step: StepPlace { seq, ..StepPlace::default() },
+                        position: u32::try_from(places.position.value(row))
+                            .map_err(|_| damaged())?,
+                    };
+                }
                 let limits = self.limits_of(text(comparison, row), text(low, row), text(high, row));
-                let id = self.ids.number(text(id, row));
-                let seq = seq.value(row).cast_unsigned();
+                at.step.id = self.ids.number(text(id, row));
                 self.add(&Measured {
                     value: number,
                     units: text(units, row),
                     path: text(path, row).unwrap_or_default(),
                     limits,
                     is_skipped: text(status, row) == Some(StatusType::Skipped.as_str()),
-                    at: Place {
-                        started_at_ms,
-                        result_id: id_of(key),
-                        step: StepPlace { rank: 0, id, seq },
-                        position: u32::try_from(position.value(row)).map_err(|_| damaged())?,
-                    },
+                    at,
                 })?;
             }
         }
@@ -261,18 +298,19 @@ impl Reader<'_, '_, '_> {
     /// Reads the steps that are not sealed yet.
     fn read_chunks(&mut self) -> Result<()> {
         let needed = members(&["seq", "stepId", "name", "statusType", "data", "path"]);
+        let test = ChunkTest::new(&self.step_tests()).with_measurement(self.selection.name);
+        let mut step = StoredStep::default();
         for chunk in all_chunks(self.view, &STEPS, None)? {
             self.control.check()?;
             let (result, chunk) = chunk?;
             if self.starts.start_of(result).is_none() {
                 continue;
             }
-            let mut added = Ok(());
-            chunk.each_listed::<StoredStep>(needed, &mut |step| {
-                added = self.add_step(result, step);
-                added.is_ok()
+            test.each(&chunk, &mut |_, stored| {
+                stored::fill(&mut step, stored, needed)?;
+                self.add_step(result, &step)?;
+                Ok(true)
             })?;
-            added?;
         }
         Ok(())
     }
@@ -280,8 +318,7 @@ impl Reader<'_, '_, '_> {
     /// Reads the steps that match a filter.
     fn read_filtered(&mut self, filter: &StepFilter) -> Result<()> {
         let (mut shapes, _) = filter.shapes();
-        shapes.extend(self.selection.path.map(|path| equals(StepColumn::Path, path)));
-        shapes.extend(self.selection.step_name.map(|name| equals(StepColumn::Name, name)));
+        shapes.extend(self.step_tests());
         let view = self.view;
         let mut workspaces = Workspaces::new(view);
         let control = self.control.clone();
@@ -410,7 +447,7 @@ pub(in crate::services::results) fn capability(
 ) -> Result<Capability> {
     let method = request.within_method.unwrap_or(WithinMethod::MovingRange);
     super::capability::CapabilityValues::new(method, request.subgroup_size)?;
-    let needs = Needs { order: true, limits: true, ids: false };
+    let needs = Needs { results: true, order: true, limits: true, ids: false };
     let (values, _) = values(view, &request.series(), needs, control)?;
     capability_of(&values, method, request.subgroup_size)
 }
@@ -462,7 +499,7 @@ pub(in crate::services::results) fn control_chart(
             usize::try_from(u64::from_be_bytes(bytes)).map_err(|_| malformed())?
         }
     };
-    let needs = Needs { order: true, limits: false, ids: true };
+    let needs = Needs { results: true, order: true, limits: false, ids: true };
     let (values, ids) = values(view, &request.series(), needs, control)?;
     let (mut chart, mut points) =
         chart_of(&values, form, request.baseline_count, first, take.saturating_add(1))?;
@@ -501,7 +538,8 @@ pub(in crate::services::results) fn gage(
     request: &GageRequest,
     control: &Control,
 ) -> Result<GageStudy> {
-    let (values, _) = values(view, &request.series(), Needs::default(), control)?;
+    let (values, _) =
+        values(view, &request.series(), Needs { results: true, ..Needs::default() }, control)?;
     let mut study = GageValues::default();
     let mut last: Option<([u8; 16], TestResult)> = None;
     for point in &values.points {

@@ -11,9 +11,10 @@ use crate::filter::check_substitutions;
 use crate::model::results::StatusType;
 use crate::model::results::figure_requests::ResultSelection;
 use crate::model::results::figures::{FigureClass, SeriesPass};
+use crate::model::steps::remains::RemainingSteps;
 use crate::model::{Resource, TestResult};
 use crate::services::results::product_filter::product_filter;
-use crate::session::{Query, View};
+use crate::session::{Query, View, Visibility};
 use crate::value::{Control, RecordKey, key};
 
 /// Entries between two checks of the control.
@@ -83,7 +84,7 @@ impl Texts {
 }
 
 fn damaged() -> Error {
-    Error::corrupt("records.redb: an entry of the index of units is damaged; verify the store")
+    Error::corrupt("records.redb: an entry of an index of results is damaged; verify the store")
 }
 
 /// Refuses results whose keys take too much memory.
@@ -180,6 +181,36 @@ pub(super) fn each_result(
     })
 }
 
+/// Calls `f` with the key and the start of each selected result, in order of the starts. The entries
+/// of this index are a third as long as those of units.
+///
+/// # Errors
+/// As [`each_result`].
+fn each_start(
+    view: &View<'_>,
+    selection: &ResultSelection<'_>,
+    control: &Control,
+    f: &mut dyn FnMut(RecordKey, i64) -> Result<()>,
+) -> Result<()> {
+    let control = view.context().control(control);
+    let selected = matching(view, selection)?;
+    let visibility = view.visibility(TestResult::KIND);
+    let mut count = 0_usize;
+    view.index_scan(TestResult::KIND, TestResult::BY_STARTED_AT, &[], |entry, key, workspace| {
+        count += 1;
+        if count.is_multiple_of(BETWEEN_CHECKS) {
+            control.check()?;
+        }
+        let workspace = std::str::from_utf8(workspace).map_err(|_| damaged())?;
+        let is_selected = selected.as_ref().is_none_or(|selected| selected.contains(&key));
+        if is_selected && visibility.allows(workspace) {
+            let (started_at_ms, _) = key::split_i64(entry).ok_or_else(damaged)?;
+            f(key, started_at_ms)?;
+        }
+        Ok(true)
+    })
+}
+
 /// The selected bad results; with `first_pass_only` those that are the first ones of their units.
 ///
 /// # Errors
@@ -192,7 +223,7 @@ pub(super) fn bad_results(
     control: &Control,
 ) -> Result<BTreeSet<RecordKey>> {
     let mut passes = Passes::new(SeriesPass::First, selection.retest_scope);
-    let mut bad = BTreeSet::new();
+    let mut bad = Vec::new();
     each_result(view, selection, control, &mut |entry| {
         let class = classes.of(entry.status_type, entry.status_name);
         if first_pass_only {
@@ -200,7 +231,7 @@ pub(super) fn bad_results(
             passes.add(entry.unit, id_of(entry.key), is_counted, entry.is_selected);
         }
         if entry.is_selected && class == FigureClass::Bad {
-            bad.insert(entry.key);
+            bad.push(entry.key);
             check_count(view, bad.len())?;
         }
         Ok(())
@@ -209,7 +240,8 @@ pub(super) fn bad_results(
         let firsts = passes.finish();
         bad.retain(|key| firsts.contains(&id_of(*key)));
     }
-    Ok(bad)
+    // The results of units come in another order; sorted ones make the set at once.
+    Ok(bad.into_iter().collect())
 }
 
 /// Results with their starts, which are asked for mostly in order of their keys.
@@ -218,6 +250,8 @@ pub(super) struct Starts {
     /// By key.
     starts: Vec<(RecordKey, i64)>,
     at: usize,
+    /// Whether every step belongs to a result that takes part; then no start is known.
+    is_all: bool,
 }
 
 impl Starts {
@@ -233,33 +267,67 @@ impl Starts {
     ) -> Result<Self> {
         let classes = Classes::of_request(selection)?;
         let mut starts: Vec<(RecordKey, i64)> = Vec::new();
-        let is_all = pass == SeriesPass::All;
-        let mut passes = Passes::new(pass, selection.retest_scope);
-        each_result(view, selection, control, &mut |entry| {
-            if !is_all {
+        let mut add = |key, started_at_ms| {
+            starts.push((key, started_at_ms));
+            if !starts.len().is_multiple_of(BETWEEN_CHECKS) {
+                return Ok(());
+            }
+            let bytes = starts.capacity() * size_of::<(RecordKey, i64)>();
+            check_memory(view, bytes, "the starts of the results")
+        };
+        if pass == SeriesPass::All {
+            each_start(view, selection, control, &mut add)?;
+        } else {
+            let mut passes = Passes::new(pass, selection.retest_scope);
+            each_result(view, selection, control, &mut |entry| {
                 let class = classes.of(entry.status_type, entry.status_name);
                 let is_counted = class != FigureClass::Ignore;
                 passes.add(entry.unit, id_of(entry.key), is_counted, entry.is_selected);
-            }
-            if entry.is_selected {
-                starts.push((entry.key, entry.started_at_ms));
-                if starts.len().is_multiple_of(BETWEEN_CHECKS) {
-                    let bytes = starts.capacity() * size_of::<(RecordKey, i64)>();
-                    check_memory(view, bytes, "the starts of the results")?;
-                }
-            }
-            Ok(())
-        })?;
-        if !is_all {
+                if entry.is_selected { add(entry.key, entry.started_at_ms) } else { Ok(()) }
+            })?;
             let taken = passes.finish();
             starts.retain(|(key, _)| taken.contains(&id_of(*key)));
         }
         starts.sort_unstable_by_key(|(key, _)| *key);
-        Ok(Self { starts, at: 0 })
+        Ok(Self { starts, at: 0, is_all: false })
+    }
+
+    /// The results that take part in a series whose order does not matter: none is read if all do.
+    ///
+    /// # Errors
+    /// As [`each_result`].
+    pub(super) fn all_or_of(
+        view: &View<'_>,
+        selection: &ResultSelection<'_>,
+        pass: SeriesPass,
+        control: &Control,
+    ) -> Result<Self> {
+        let is_blank = |filter: Option<&str>| filter.is_none_or(|text| text.trim().is_empty());
+        let has_none = is_blank(selection.filter) && is_blank(selection.product_filter);
+        let sees_all = matches!(view.visibility(TestResult::KIND), Visibility::All);
+        if pass == SeriesPass::All && has_none && sees_all {
+            Classes::of_request(selection)?;
+            let selected = matching(view, selection)?;
+            // Steps that outlived their result take no part.
+            let mut outlived = false;
+            view.for_each_of_anyone::<RemainingSteps>(|_| {
+                outlived = true;
+                Ok(false)
+            })?;
+            if selected.is_none() && !outlived {
+                return Ok(Self { starts: Vec::new(), at: 0, is_all: true });
+            }
+        }
+        Self::of(view, selection, pass, control)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.starts.is_empty() && !self.is_all
+    }
+
+    /// Whether every step belongs to a result that takes part.
+    pub(super) fn is_all(&self) -> bool {
+        self.is_all
     }
 
     /// Bytes that they take.
@@ -267,8 +335,11 @@ impl Starts {
         self.starts.capacity() * size_of::<(RecordKey, i64)>()
     }
 
-    /// The start of a result; `None` if it takes no part.
+    /// The start of a result, 0 if all take part; `None` if it takes no part.
     pub(super) fn start_of(&mut self, result: RecordKey) -> Option<i64> {
+        if self.is_all {
+            return Some(0);
+        }
         /// Results that are looked at before a search.
         const NEAR: usize = 4;
         for at in self.at..self.at.saturating_add(NEAR) {

@@ -26,7 +26,7 @@ pub(crate) struct Measured<'a, S> {
 }
 
 /// Where a value is: in the order of the values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place<S> {
     pub started_at_ms: i64,
     pub result_id: [u8; 16],

@@ -1,6 +1,8 @@
 //! Tests of columns on the steps of chunks: a few members of a step tell whether the others have to
 //! be read.
 
+use memchr::memmem::Finder;
+
 use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
 use crate::model::places;
@@ -8,7 +10,7 @@ use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::session::tables::RowChunk;
 use crate::value::Stored as _;
-use crate::value::stored::Members;
+use crate::value::stored::{self, Members, Payload};
 
 /// The columns that are members of a step, with their names.
 const MEMBERS: [(StepColumn, &str); 13] = [
@@ -101,19 +103,68 @@ fn may_pass(shape: &Shape, step: &StoredStep) -> bool {
     }
 }
 
+/// The text that a step with this value in a column has among its stored bytes.
+fn needle(shape: &Shape) -> Option<&str> {
+    let Shape::Compare(column, Comparison::Eq, Constant::Text(wanted)) = shape else { return None };
+    let is_text = text(&StoredStep::default(), *column).is_some();
+    Some(&**wanted).filter(|wanted| is_text && !wanted.is_empty())
+}
+
 /// Tests of columns that only wanted steps pass.
-pub(super) struct ChunkTest {
+pub(in crate::services::results) struct ChunkTest {
     shapes: Vec<Shape>,
-    /// The members that the tests read; none if the steps are read at once.
-    members: Option<Members>,
+    /// The members that the tests read.
+    members: Members,
+    /// Texts that are among the stored bytes of every step that passes. To look for them costs a
+    /// fraction of decoding a step.
+    needles: Vec<Finder<'static>>,
 }
 
 impl ChunkTest {
-    pub(super) fn new(shapes: &[Shape]) -> Self {
+    /// Leaves out the tests that read something else than members of steps.
+    pub(in crate::services::results) fn new(shapes: &[Shape]) -> Self {
         let is_known = |shape: &&Shape| add_members(shape, &mut Vec::new());
         let shapes: Vec<Shape> = shapes.iter().filter(is_known).cloned().collect();
-        let members = members_of(&shapes).filter(|_| !shapes.is_empty());
-        Self { shapes, members }
+        let members = members_of(&shapes).unwrap_or(Members::ALL);
+        let needles = shapes.iter().filter_map(needle);
+        let needles = needles.map(|text| Finder::new(text).into_owned()).collect();
+        Self { shapes, members, needles }
+    }
+
+    /// Leaves out steps without a parameter of this name, too.
+    #[must_use]
+    pub(in crate::services::results) fn with_measurement(mut self, name: &str) -> Self {
+        self.needles.push(Finder::new(name).into_owned());
+        self
+    }
+
+    fn may_contain(&self, bytes: &[u8]) -> bool {
+        self.needles.iter().all(|needle| needle.find(bytes).is_some())
+    }
+
+    /// Calls `f` with the steps of a chunk that may pass the tests, until it returns false: with
+    /// the members that the tests read, and with the stored bytes.
+    ///
+    /// # Errors
+    /// `Corrupt`, and those of `f`.
+    pub(in crate::services::results) fn each(
+        &self,
+        chunk: &RowChunk,
+        f: &mut dyn FnMut(&StoredStep, Payload<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        let payload = chunk.payload()?;
+        if !self.may_contain(payload.bytes) {
+            return Ok(());
+        }
+        let mut step = StoredStep::default();
+        stored::each_listed::<StoredStep>(payload, &mut |stored| {
+            if !self.may_contain(stored.bytes) {
+                return Ok(true);
+            }
+            stored::fill(&mut step, stored, self.members)?;
+            let passes = self.shapes.iter().all(|shape| may_pass(shape, &step));
+            if passes { f(&step, stored) } else { Ok(true) }
+        })
     }
 
     /// The steps of a chunk that may pass the tests.
@@ -121,19 +172,14 @@ impl ChunkTest {
     /// # Errors
     /// `Corrupt`.
     pub(super) fn steps(&self, chunk: &RowChunk) -> Result<Vec<StoredStep>> {
-        let passes = |step: &StoredStep| self.shapes.iter().all(|shape| may_pass(shape, step));
-        if let Some(members) = self.members {
-            let mut is_any = false;
-            chunk.each_listed::<StoredStep>(members, &mut |step| {
-                is_any = passes(step);
-                !is_any
-            })?;
-            if !is_any {
-                return Ok(Vec::new());
-            }
+        if self.shapes.is_empty() {
+            return Ok(chunk.value::<StepChunk>()?.steps);
         }
-        let mut steps = chunk.value::<StepChunk>()?.steps;
-        steps.retain(passes);
+        let mut steps = Vec::new();
+        self.each(chunk, &mut |_, stored| {
+            steps.push(stored::read(stored)?);
+            Ok(true)
+        })?;
         Ok(steps)
     }
 }

@@ -350,6 +350,7 @@ fn implied(shape: Shape) -> (Vec<Shape>, bool) {
 /// A test of fields as a test of columns that the same steps pass.
 fn exact(shape: &Shape) -> Option<Shape> {
     let all = |shapes: &[Shape]| shapes.iter().map(exact).collect::<Option<Vec<_>>>();
+    let column_of = |at: usize| column_of(field_at(at)?).map(|column| column as usize);
     Some(match shape {
         Shape::Const(value) => Shape::Const(*value),
         Shape::All(shapes) => Shape::All(all(shapes)?),
@@ -384,8 +385,8 @@ fn has_id(id: &Constant) -> Option<Shape> {
 }
 
 /// The column that has the values of a field.
-fn column_of(field: usize) -> Option<usize> {
-    let column = match field_at(field)? {
+pub(super) fn column_of(field: Of) -> Option<StepColumn> {
+    let column = match field {
         Of::ParentId => StepColumn::ParentId,
         Of::Name => StepColumn::Name,
         Of::StepType => StepColumn::StepType,
@@ -400,7 +401,7 @@ fn column_of(field: usize) -> Option<usize> {
         Of::HasChildren => StepColumn::HasChildren,
         _ => return None,
     };
-    Some(column as usize)
+    Some(column)
 }
 
 /// The results of both that are left when a selection is restricted.

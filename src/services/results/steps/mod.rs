@@ -21,6 +21,7 @@ mod set;
 #[cfg(test)]
 mod set_tests;
 mod stream;
+mod top;
 
 use crate::arrow::array::RecordBatch;
 use crate::error::Result;
@@ -40,7 +41,7 @@ use crate::value::RecordKey;
 
 pub(super) use arrays::{Arrays, damaged, equals, text};
 use changes::StepChanges;
-pub(super) use chunk_test::members;
+pub(super) use chunk_test::{ChunkTest, members};
 pub(super) use convert::{Replace, number as number_of, number_text, within};
 pub(super) use csv::{csv_page, export};
 pub(super) use edits::change_counts;
@@ -54,7 +55,7 @@ pub(super) use new::{NewSteps, append_one};
 #[cfg(test)]
 pub(in crate::services) use paths::FIELDS as PATH_FIELDS;
 pub(super) use query::{Workspaces, explain, page, values};
-pub(super) use scan::{Selection, each_step};
+pub(super) use scan::{Selection, each_part, each_step};
 use set::StepSet;
 pub(super) use set::severity;
 pub(super) use stream::scan as scan_steps;

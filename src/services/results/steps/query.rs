@@ -1,13 +1,14 @@
 //! Pages, counts and values of steps.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::chunk_test::members_of;
+use super::chunk_test::{ChunkTest, members_of};
 use super::convert;
-use super::filter::{StepFilter, StepFilterField, StepRow, restricted};
-use super::scan::{Position, Selection, each_step};
+use super::filter::{StepFilter, StepFilterField, StepRow, column_of, restricted};
+use super::scan::{ColumnOrder, Found, FoundSteps, Position, Selection, each_found, each_step};
+use super::top::{Top, too_long};
 use super::workspace_of;
 use crate::columnar::{Predicates, count_rows};
 use crate::error::{Error, Result};
@@ -28,7 +29,7 @@ use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Plan, Query, View, Visibility};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
-use crate::value::stored::Members;
+use crate::value::stored::{self, Members};
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
 
 const DEFAULT_TAKE: usize = 1000;
@@ -236,7 +237,8 @@ impl Question {
             })?;
             return Ok(count);
         }
-        let members = members_of(&shapes).unwrap_or(Members::ALL);
+        let test = ChunkTest::new(&shapes);
+        let needed = members_of(&shapes).is_none().then_some(Members::ALL);
         // The columns alone tell which sealed steps match.
         if let Some(table) = sealed(view, &STEPS)? {
             let position = StepColumn::Position as usize;
@@ -245,18 +247,21 @@ impl Question {
                 Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
             count = count_rows(&table, &predicates, &self.control)?;
         }
+        let mut whole = StoredStep::default();
         for chunk in all_chunks(view, &STEPS, None)? {
             view.context().check_deadline()?;
             let (result, chunk) = chunk?;
-            let mut matches = Ok(());
-            chunk.each_listed::<StoredStep>(members, &mut |step| {
-                match self.filter.matches(view, result, "", step) {
-                    Ok(is_match) => count += u64::from(is_match),
-                    Err(error) => matches = Err(error),
-                }
-                matches.is_ok()
+            test.each(&chunk, &mut |step, stored| {
+                let step = match needed {
+                    None => step,
+                    Some(members) => {
+                        stored::fill(&mut whole, stored, members)?;
+                        &whole
+                    }
+                };
+                count += u64::from(self.filter.matches(view, result, "", step)?);
+                Ok(true)
             })?;
-            matches?;
         }
         Ok(count)
     }
@@ -301,6 +306,18 @@ impl Question {
             count,
             ..Plan::default()
         }
+    }
+
+    /// The column that tells the order, or none if result and number do. `None` if a pass over
+    /// columns cannot tell which steps match and how they are ordered, or is not worth it.
+    fn order_column(&self) -> Option<Option<StepColumn>> {
+        let is_pass = self.filter.shapes().1 && self.selection.one_by_one().is_none();
+        let column = match self.order {
+            None | Some(StepFilterField::ResultId) => None,
+            Some(StepFilterField::StepId) => Some(StepColumn::StepId),
+            Some(field) => Some(column_of(field)?),
+        };
+        is_pass.then_some(column)
     }
 
     /// The sort key of a step: its value, and its place in the order of result and creation.
@@ -386,77 +403,6 @@ fn read_position(
     }
 }
 
-/// The first steps in the order of a question, kept while all are read.
-struct Top {
-    keep: usize,
-    after: Option<Vec<u8>>,
-    heap: BinaryHeap<Vec<u8>>,
-    steps: BTreeMap<Vec<u8>, (RecordKey, StoredStep)>,
-    bytes: usize,
-    bytes_max: usize,
-    /// Whether a page that takes too much memory is cut; it is refused otherwise.
-    is_cut: bool,
-}
-
-impl Top {
-    fn new(view: &View<'_>, after: Option<Vec<u8>>, keep: usize, is_cut: bool) -> Self {
-        Self {
-            keep,
-            after,
-            heap: BinaryHeap::new(),
-            steps: BTreeMap::new(),
-            bytes: 0,
-            bytes_max: view.context().settings().query_memory_bytes,
-            is_cut,
-        }
-    }
-
-    fn drop_last(&mut self) {
-        let Some(last) = self.heap.pop() else { return };
-        if let Some((_, step)) = self.steps.remove(&last) {
-            self.bytes = self.bytes.saturating_sub(step.memory_bytes() + 2 * last.len());
-        }
-    }
-
-    fn offer(&mut self, sort: Vec<u8>, result: RecordKey, step: StoredStep) -> Result<()> {
-        if self.after.as_ref().is_some_and(|after| sort <= *after) || self.keep == 0 {
-            return Ok(());
-        }
-        if self.heap.len() >= self.keep {
-            if self.heap.peek().is_none_or(|last| sort >= *last) {
-                return Ok(());
-            }
-            self.drop_last();
-        }
-        self.bytes += step.memory_bytes() + 2 * sort.len();
-        self.heap.push(sort.clone());
-        self.steps.insert(sort, (result, step));
-        if self.bytes > self.bytes_max && !self.is_cut {
-            return Err(too_long(self.bytes_max));
-        }
-        while self.bytes > self.bytes_max && self.heap.len() > 1 {
-            self.drop_last();
-            self.keep = self.heap.len();
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self, view: &View<'_>, question: &Question) -> Result<()> {
-        question.each(view, None, &mut |result, step| {
-            self.offer(question.sort_key(result, &step), result, step)?;
-            Ok(true)
-        })
-    }
-}
-
-fn too_long(bytes_max: usize) -> Error {
-    Error::limit(format!(
-        "the steps of the page take more than the {bytes_max} bytes that `query_memory_bytes` \
-         allows one query; take fewer at once"
-    ))
-    .at_member("take")
-}
-
 /// Matches of a question in its order, from where the part before ended.
 pub(super) struct Parts {
     after: After,
@@ -499,8 +445,8 @@ impl Parts {
             After::Sort(after) => {
                 let mut top = Top::new(view, after.take(), usize::MAX, true);
                 top.fill(view, question)?;
-                *after = top.heap.peek().cloned();
-                top.steps.into_values().collect()
+                *after = top.last().cloned();
+                top.into_steps(&FoundSteps::default())?
             }
         };
         self.is_done = found.is_empty();
@@ -612,8 +558,28 @@ fn sorted(
     count: usize,
 ) -> Result<Vec<(RecordKey, StoredStep)>> {
     let mut top = Top::new(view, after, count, false);
-    top.fill(view, question)?;
-    Ok(top.steps.into_values().collect())
+    let Some(column) = question.order_column() else {
+        top.fill(view, question)?;
+        return top.into_steps(&FoundSteps::default());
+    };
+    let sort_key = |result: RecordKey, step: &StoredStep| question.sort_key(result, step);
+    let order = ColumnOrder { column, sort_key: &sort_key };
+    let (shapes, _) = question.filter.shapes();
+    let (selection, control) = (&question.selection, &question.control);
+    let found =
+        each_found(view, selection, shapes, &order, control, &mut |(result, seq, mut found)| {
+            let sort = match &mut found {
+                Found::Rows { sort, .. } => std::mem::take(sort),
+                Found::Step(step) => {
+                    if !question.filter.matches(view, result, "", step)? {
+                        return Ok(());
+                    }
+                    question.sort_key(result, step)
+                }
+            };
+            top.offer(sort, (result, seq, found))
+        })?;
+    top.into_steps(&found)
 }
 
 fn value_field(field: StepField) -> StepFilterField {

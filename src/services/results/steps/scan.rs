@@ -77,7 +77,7 @@ pub(in crate::services::results) fn each_step(
 ) -> Result<()> {
     match selection.one_by_one() {
         Some(results) => one_by_one(view, results, shapes, after, control, f),
-        None => Pass::new(view, selection, shapes, after, control)?.run(f).map(drop),
+        None => Pass::new(view, selection, shapes, after, Reads::Places, control)?.run(f).map(drop),
     }
 }
 
@@ -97,7 +97,7 @@ fn one_by_one(
         if steps_created(view, result)? > AT_ONCE {
             let selection = Selection::Of(BTreeSet::from([result]));
             let shapes = shapes.clone();
-            let pass = Pass::new(view, &selection, shapes, after, control)?;
+            let pass = Pass::new(view, &selection, shapes, after, Reads::Places, control)?;
             if !pass.run(f)? {
                 return Ok(());
             }
@@ -137,9 +137,124 @@ fn steps_created(view: &View<'_>, result: RecordKey) -> Result<u64> {
 }
 
 /// A step of a result, or where its sealed rows are.
-enum Found {
+pub(super) enum Found {
     Step(Box<StoredStep>),
-    Rows { first: Locator, row_count: u32, rank: Option<u8> },
+    Rows {
+        first: Locator,
+        row_count: u32,
+        rank: Option<u8>,
+        /// The sort key of the step, if the pass has an order.
+        sort: Vec<u8>,
+        /// The row in the batch that was read, if the pass reads members.
+        seen: Option<(Arc<RecordBatch>, usize)>,
+    },
+}
+
+/// A step that was found: its result, its number, and the rest.
+pub(super) type FoundStep = (RecordKey, u64, Found);
+
+/// An order of steps that one column tells.
+pub(super) struct ColumnOrder<'o> {
+    /// The column; none if the key of the result and the number of the step tell the order.
+    pub(super) column: Option<StepColumn>,
+    /// The sort key of a step, of which only this member and the number are there.
+    pub(super) sort_key: &'o dyn Fn(RecordKey, &StoredStep) -> Vec<u8>,
+}
+
+/// Calls `f` as [`each_step`] does. Steps in sealed rows have only their number and the members in
+/// these columns.
+///
+/// # Errors
+/// As [`each_step`].
+pub(in crate::services::results) fn each_part(
+    view: &View<'_>,
+    selection: &Selection,
+    shapes: Vec<Shape>,
+    columns: &[StepColumn],
+    control: &Control,
+    f: &mut dyn FnMut(RecordKey, &StoredStep) -> Result<bool>,
+) -> Result<()> {
+    if selection.one_by_one().is_some() {
+        return each_step(view, selection, shapes, None, control, &mut |result, step| {
+            f(result, &step)
+        });
+    }
+    let mut pass = Pass::new(view, selection, shapes, None, Reads::Members(columns), control)?;
+    let read: Vec<StepColumn> = FOUND_BY.iter().chain(columns).copied().collect();
+    let mut part = StoredStep::default();
+    while let Some((result, seq, found)) = pass.next()? {
+        let goes_on = match found {
+            Found::Step(step) => f(result, &step)?,
+            Found::Rows { seen, .. } => {
+                let (batch, row) = seen.ok_or_else(damaged)?;
+                let arrays = Arrays::new(batch.columns(), &read);
+                part.seq = seq;
+                columns
+                    .iter()
+                    .try_for_each(|column| arrays.read_member(*column, row, &mut part))?;
+                f(result, &part)?
+            }
+        };
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What a pass reads of sealed steps in addition to their places.
+#[derive(Clone, Copy)]
+enum Reads<'r> {
+    Places,
+    Order(&'r ColumnOrder<'r>),
+    Members(&'r [StepColumn]),
+}
+
+/// Calls `f` with the steps of a selection, in order of result and creation. Of those in sealed rows
+/// it reads what the order needs. Returns what reads the others.
+///
+/// # Errors
+/// As [`each_step`].
+pub(super) fn each_found(
+    view: &View<'_>,
+    selection: &Selection,
+    shapes: Vec<Shape>,
+    order: &ColumnOrder<'_>,
+    control: &Control,
+    f: &mut dyn FnMut(FoundStep) -> Result<()>,
+) -> Result<FoundSteps> {
+    let mut pass = Pass::new(view, selection, shapes, None, Reads::Order(order), control)?;
+    while let Some(step) = pass.next()? {
+        f(step)?;
+    }
+    Ok(FoundSteps(pass.sealed.map(|sealed| (sealed.table, sealed.control))))
+}
+
+/// Reads the steps that a pass found, in the state that it read.
+#[derive(Default)]
+pub(super) struct FoundSteps(Option<(Arc<TableView>, Control)>);
+
+impl FoundSteps {
+    /// The steps, in this order.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, and those of the control.
+    pub(super) fn read(&self, found: Vec<FoundStep>) -> Result<Vec<(RecordKey, StoredStep)>> {
+        let sealed = self.0.as_ref().map(|(table, control)| (&**table, control));
+        let mut steps = Vec::with_capacity(found.len());
+        let mut open = Vec::new();
+        let mut found = found.into_iter().peekable();
+        while let Some(step) = found.next() {
+            open.push(step);
+            if open.len() >= TOGETHER || found.peek().is_none() {
+                flush(sealed, &mut open, &mut |result, step| {
+                    steps.push((result, step));
+                    Ok(true)
+                })?;
+            }
+        }
+        Ok(steps)
+    }
 }
 
 /// A step of which a pass over columns says whose it is, its number, and its type of status by the
@@ -156,7 +271,7 @@ pub(super) fn each_tally(
     control: &Control,
     f: &mut dyn FnMut(RecordKey, &[Tallied]) -> Result<()>,
 ) -> Result<()> {
-    let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, control)?;
+    let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, Reads::Places, control)?;
     let mut open: Option<(RecordKey, Vec<Tallied>)> = None;
     while let Some((result, seq, found)) = pass.next()? {
         let rank = match found {
@@ -189,16 +304,18 @@ struct Pass<'v> {
     closed: Option<(RecordKey, RowChunk)>,
     open: VecDeque<(RecordKey, StoredStep)>,
     is_done: bool,
-    sealed: Option<SealedSteps>,
+    sealed: Option<SealedSteps<'v>>,
     control: &'v Control,
 }
 
 /// The sealed steps that a scan finds, by the index values of their results.
-struct SealedSteps {
+struct SealedSteps<'o> {
     table: Arc<TableView>,
     scan: MergedScan,
+    columns: Vec<StepColumn>,
+    reads: Reads<'o>,
     /// Steps that were read: result, number of the step, its rows.
-    waiting: VecDeque<(RecordKey, u64, Found)>,
+    waiting: VecDeque<FoundStep>,
     /// How many of them are in order: all with the first index value, or none.
     in_order: usize,
     is_done: bool,
@@ -218,17 +335,30 @@ const FOUND_BY: [StepColumn; 5] = [
     StepColumn::StatusType,
 ];
 
-impl SealedSteps {
-    fn new(table: Arc<TableView>, mut shapes: Vec<Shape>, control: &Control) -> Result<Self> {
+impl<'o> SealedSteps<'o> {
+    fn new(
+        table: Arc<TableView>,
+        mut shapes: Vec<Shape>,
+        reads: Reads<'o>,
+        control: &Control,
+    ) -> Result<Self> {
         shapes.push(compare(StepColumn::Position, Comparison::Eq, 0));
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
-        let columns = FOUND_BY.map(|column| column as usize).to_vec();
+        let mut columns = FOUND_BY.to_vec();
+        match reads {
+            Reads::Places => {}
+            Reads::Order(order) => columns.extend(order.column),
+            Reads::Members(wanted) => columns.extend(wanted),
+        }
+        let places = columns.iter().map(|column| *column as usize).collect();
         let (view, predicates) = (table.clone(), Arc::new(predicates));
         let scan =
-            MergedScan::new(view, predicates, columns, None, control.clone())?.with_locators();
+            MergedScan::new(view, predicates, places, None, control.clone())?.with_locators();
         Ok(Self {
             table,
             scan,
+            columns,
+            reads,
             waiting: VecDeque::new(),
             in_order: 0,
             is_done: false,
@@ -238,7 +368,7 @@ impl SealedSteps {
 
     /// Reads on until all steps of the next result are there.
     fn fill(&mut self) -> Result<()> {
-        let is_whole = |waiting: &VecDeque<(RecordKey, u64, Found)>| {
+        let is_whole = |waiting: &VecDeque<FoundStep>| {
             let (first, last) = (waiting.front(), waiting.back());
             first.zip(last).is_some_and(|(first, last)| index_of(first.0) != index_of(last.0))
         };
@@ -247,11 +377,16 @@ impl SealedSteps {
                 self.is_done = true;
                 break;
             };
-            let arrays = Arrays::new(chunk.batch.columns(), &FOUND_BY);
+            let arrays = Arrays::new(chunk.batch.columns(), &self.columns);
             let (index, rest) =
                 (arrays.ints(StepColumn::Result)?, arrays.ints(StepColumn::ResultRest)?);
             let (seq, rows) = (arrays.ints(StepColumn::Seq)?, arrays.ints(StepColumn::Rows)?);
             let statuses = arrays.texts(StepColumn::StatusType)?;
+            let mut part = StoredStep::default();
+            let batch = match self.reads {
+                Reads::Members(_) => Some(Arc::new(chunk.batch.clone())),
+                Reads::Places | Reads::Order(_) => None,
+            };
             for (row, locator) in chunk.locators.iter().enumerate() {
                 if rows.is_null(row) {
                     return Err(damaged());
@@ -260,8 +395,21 @@ impl SealedSteps {
                 let row_count = u32::try_from(rows.value(row)).map_err(|_| damaged())?;
                 let rank =
                     text(statuses, row).and_then(severity).and_then(|rank| u8::try_from(rank).ok());
-                let found = Found::Rows { first: *locator, row_count, rank };
-                self.waiting.push_back((key, seq.value(row).cast_unsigned(), found));
+                let seq = seq.value(row).cast_unsigned();
+                let mut sort = Vec::new();
+                if let Reads::Order(order) = self.reads {
+                    part.seq = seq;
+                    if let Some(column) = order.column {
+                        arrays.read_member(column, row, &mut part)?;
+                    }
+                    sort = (order.sort_key)(key, &part);
+                }
+                let seen = batch.clone().map(|batch| (batch, row));
+                self.waiting.push_back((
+                    key,
+                    seq,
+                    Found::Rows { first: *locator, row_count, rank, sort, seen },
+                ));
             }
         }
         Ok(())
@@ -274,8 +422,7 @@ impl SealedSteps {
             // Results with one index value are told apart by the rest of their keys, and a step
             // that was changed was appended after those with greater numbers.
             let index = self.waiting.front().map(|(result, ..)| index_of(*result));
-            let is_first =
-                |(result, ..): &&(RecordKey, u64, Found)| Some(index_of(*result)) == index;
+            let is_first = |(result, ..): &&FoundStep| Some(index_of(*result)) == index;
             self.in_order = self.waiting.iter().take_while(is_first).count();
             let steps = self.waiting.make_contiguous();
             if let Some(first) = steps.get_mut(..self.in_order) {
@@ -285,22 +432,21 @@ impl SealedSteps {
         Ok(self.waiting.front().map(|(result, seq, _)| (*result, *seq)))
     }
 
-    fn pop(&mut self) -> Option<(RecordKey, u64, Found)> {
+    fn pop(&mut self) -> Option<FoundStep> {
         self.in_order = self.in_order.saturating_sub(1);
         self.waiting.pop_front()
     }
+}
 
-    /// The steps at these rows, in this order.
-    fn fetch(&self, rows: &[(Locator, u32)]) -> Result<Vec<StoredStep>> {
-        let all = rows.iter().flat_map(|(first, row_count)| {
-            (first.row..first.row.saturating_add(*row_count))
-                .map(|row| Locator { run: first.run, row })
-        });
-        let locators: Vec<Locator> = all.collect();
-        let columns: Vec<usize> = (0..self.table.schema.len()).collect();
-        let batch: RecordBatch = fetch_rows(&self.table, &locators, &columns, &self.control)?;
-        Ok(steps_of(&batch)?.into_iter().map(|(_, step)| step).collect())
-    }
+/// The steps at these rows, in this order.
+fn fetch(table: &TableView, rows: &[(Locator, u32)], control: &Control) -> Result<Vec<StoredStep>> {
+    let all = rows.iter().flat_map(|(first, row_count)| {
+        (first.row..first.row.saturating_add(*row_count)).map(|row| Locator { run: first.run, row })
+    });
+    let locators: Vec<Locator> = all.collect();
+    let columns: Vec<usize> = (0..table.schema.len()).collect();
+    let batch: RecordBatch = fetch_rows(table, &locators, &columns, control)?;
+    Ok(steps_of(&batch)?.into_iter().map(|(_, step)| step).collect())
 }
 
 impl<'v> Pass<'v> {
@@ -309,6 +455,7 @@ impl<'v> Pass<'v> {
         selection: &'v Selection,
         mut shapes: Vec<Shape>,
         after: Option<Position>,
+        reads: Reads<'v>,
         control: &'v Control,
     ) -> Result<Self> {
         let test = ChunkTest::new(&shapes);
@@ -341,7 +488,7 @@ impl<'v> Pass<'v> {
             }
         }
         let sealed = sealed(view, &STEPS)?
-            .map(|table| SealedSteps::new(table, shapes, control))
+            .map(|table| SealedSteps::new(table, shapes, reads, control))
             .transpose()?;
         let chunks = Box::new(all_chunks(view, &STEPS, from.map(|from| (from, from_first)))?);
         let (open, is_done) = (VecDeque::new(), false);
@@ -389,7 +536,7 @@ impl<'v> Pass<'v> {
     }
 
     /// The next step.
-    fn next(&mut self) -> Result<Option<(RecordKey, u64, Found)>> {
+    fn next(&mut self) -> Result<Option<FoundStep>> {
         loop {
             let in_rows = match &mut self.sealed {
                 Some(sealed) => sealed.peek()?,
@@ -410,29 +557,34 @@ impl<'v> Pass<'v> {
         }
     }
 
+    /// The sealed rows.
+    fn rows(&self) -> Option<(&TableView, &Control)> {
+        self.sealed.as_ref().map(|sealed| (&*sealed.table, &sealed.control))
+    }
+
     /// Takes the next step of the open chunk.
-    fn pop(&mut self) -> Option<(RecordKey, u64, Found)> {
+    fn pop(&mut self) -> Option<FoundStep> {
         let (result, step) = self.open.pop_front()?;
         Some((result, step.seq, Found::Step(Box::new(step))))
     }
 
     /// Calls `f` with each step, until it returns false, which it then does too.
     fn run(mut self, f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>) -> Result<bool> {
-        let mut open: Vec<(RecordKey, u64, Found)> = Vec::new();
+        let mut open: Vec<FoundStep> = Vec::new();
         while let Some(step) = self.next()? {
             open.push(step);
-            if open.len() >= TOGETHER && !flush(self.sealed.as_ref(), &mut open, f)? {
+            if open.len() >= TOGETHER && !flush(self.rows(), &mut open, f)? {
                 return Ok(false);
             }
         }
-        flush(self.sealed.as_ref(), &mut open, f)
+        flush(self.rows(), &mut open, f)
     }
 }
 
 /// Passes the steps on; those that are sealed are fetched together.
 fn flush(
-    sealed: Option<&SealedSteps>,
-    open: &mut Vec<(RecordKey, u64, Found)>,
+    sealed: Option<(&TableView, &Control)>,
+    open: &mut Vec<FoundStep>,
     f: &mut dyn FnMut(RecordKey, StoredStep) -> Result<bool>,
 ) -> Result<bool> {
     let rows: Vec<(Locator, u32)> = open
@@ -443,7 +595,7 @@ fn flush(
         })
         .collect();
     let mut fetched = match sealed.filter(|_| !rows.is_empty()) {
-        Some(sealed) => sealed.fetch(&rows)?.into_iter(),
+        Some((table, control)) => fetch(table, &rows, control)?.into_iter(),
         None => Vec::new().into_iter(),
     };
     for (result, seq, found) in open.drain(..) {
