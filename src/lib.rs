@@ -20,11 +20,12 @@
 //! # }
 //! ```
 //!
-//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. [`Session`]
-//! and [`Transaction`] implement the service traits of the [`prelude`]. Each service has a module
-//! with its records, requests and answers ([`products`], [`tables`], …): plain structs whose serde
-//! form is the wire form of the service. [`Error`] has an [`ErrorKind`], which says what went
-//! wrong, and often a [`Place`], which says where.
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user.
+//! [`Session`], [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each
+//! service has a module with its records, requests and answers ([`products`], [`tables`], …): plain
+//! structs whose serde form is the wire form of the service. [`by_name`] has all operations by
+//! their names. [`Error`] has an [`ErrorKind`], which says what went wrong, and often a [`Place`],
+//! which says where.
 //!
 //! Calls block. Handles are cheap to clone and safe to share; a server runs the calls on its
 //! threads for blocking work.
@@ -98,6 +99,12 @@ pub use blobs::ContentReader;
 pub use chrono;
 /// The crate that the values of substitutions and arguments come from.
 pub use serde_json;
+/// Operations by their names, with JSON for arguments and answers: for other languages, servers and
+/// tools. [`Session::call`] calls one.
+pub mod by_name {
+    pub use crate::services::{OperationInfo, Reply, operations};
+}
+
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
@@ -372,14 +379,14 @@ pub use model::answer::{Answer, BatchAnswer, Created};
 pub use services::Items;
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, HoldBounds, HoldState, HoldStatus, Identity,
-    Plan, Position, PresentRecord, Session, Settings, Subscriber, SubscriberRef, SyncItem,
-    SyncPoint, SyncStream, Transaction, Visibility, What,
+    OwnedTransaction, Plan, Position, PresentRecord, Session, Settings, Subscriber, SubscriberRef,
+    SyncItem, SyncPoint, SyncStream, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus,
     SalvageReport, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
-pub use value::query::{FromQuery, from_query, from_query_and_json};
+pub use value::query::{FromQuery, from_query, from_query_and_json, query_members};
 pub use value::strict::{from_json_report, from_json_strict};
 pub use value::wire::from_json;
 pub use value::{
