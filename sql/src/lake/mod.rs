@@ -22,9 +22,12 @@ mod names;
 mod plans;
 mod records;
 mod rows;
+mod steps;
+mod yields;
 
 use catalog::LakeCatalog;
 use plans::Plans;
+pub use yields::{LakeYieldKey, LakeYieldScope, LakeYields};
 
 /// The address under which a context of this process finds the lake's objects.
 const HERE: &str = "lake://objects";
