@@ -224,8 +224,16 @@ impl Publisher {
         }
         let SendTotals { rows, measurements, steps, files, bytes, taken, commits } = sent;
         let taken_bytes = taken;
-        let counts =
-            PublishReport { rows, measurements, steps, files, bytes, taken_bytes, commits, ..published };
+        let counts = PublishReport {
+            rows,
+            measurements,
+            steps,
+            files,
+            bytes,
+            taken_bytes,
+            commits,
+            ..published
+        };
         if is_held {
             self.advance(&subscriber, Position(counts.sequence))?;
         }

@@ -30,7 +30,11 @@ pub(super) fn has_no_id(kind: RecordKind) -> bool {
 }
 
 /// The latest change of each record of a kind that is there, with all columns of the lake table.
-pub(super) fn latest(plans: &Plans, kind: RecordKind, relation: &LakeRelation) -> Result<DataFrame> {
+pub(super) fn latest(
+    plans: &Plans,
+    kind: RecordKind,
+    relation: &LakeRelation,
+) -> Result<DataFrame> {
     let changes = || plans.counted(relation, false, |_| true);
     let is_pass = column("_what").eq(lit("PASS"));
     let passes = changes()?.filter(is_pass.clone())?;

@@ -175,8 +175,7 @@ impl LakeYields {
             }
         }
         let class = |types: &[StatusType], value: &str| {
-            let names: Vec<String> =
-                types.iter().map(|of| format!("'{}'", of.as_str())).collect();
+            let names: Vec<String> = types.iter().map(|of| format!("'{}'", of.as_str())).collect();
             match names.is_empty() {
                 true => String::new(),
                 false => format!(" when status in ({}) then {value}", names.join(", ")),
