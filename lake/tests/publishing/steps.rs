@@ -173,6 +173,32 @@ fn an_interrupted_publication_shows_no_part_and_doubles_nothing() {
     });
 }
 
+/// A result that was sent without steps names no sending, also not the one that brings its first.
+#[test]
+fn the_first_steps_of_a_result_are_seen_with_the_whole_batch() {
+    for crash_after in 1..8 {
+        let (store, objects) = (store(), objects());
+        let session = ada(&store);
+        let plain = json!({ "programName": "P", "status": { "statusType": "PASSED" } });
+        let made = session.create_results(vec![from(plain)]).unwrap().into_result().unwrap();
+        let id = made.results[0].id.as_ref().unwrap().to_string();
+        publish(&publisher(&store, &objects, lake(), "s1"));
+        let step = json!({ "resultId": id, "stepId": "first", "name": "First", "data": {
+            "parameters": [{ "name": "n", "measurement": "1" }] } });
+        session.create_steps(vec![from(step)], false).unwrap().require_all().unwrap();
+        if interrupted(publisher(&store, &objects, lake(), "s1"), crash_after) {
+            equal_parts(&store, &objects);
+        } else {
+            for part in PARTS {
+                let seen = lake_parts(&objects, "lake", "s1", part);
+                assert!(seen.is_empty(), "{part} is seen after {crash_after} commits");
+            }
+        }
+        publish(&publisher(&store, &objects, lake(), "s1"));
+        equal_parts(&store, &objects);
+    }
+}
+
 #[test]
 fn lost_answers_and_cut_uploads_double_no_steps() {
     let (store, inner) = (store(), objects());
