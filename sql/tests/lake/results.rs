@@ -284,12 +284,16 @@ async fn yields_of_a_fleet_are_those_of_their_definitions() {
             let all = yields(&sql, LakeYields::new().scope(scope)).await;
             assert_eq!(all, naive(&results, scope, |_| true), "{seed} {scope:?}");
             assert!(all.len() >= 9, "{all:?}");
-            let late =
-                LakeYields::new().scope(scope).filter("started_at >= '2024-03-01T00:00:30Z'");
-            let is_late = |result: &Tested| result.0.3.as_str() >= "2024-03-01T00:00:30";
-            let found = yields(&sql, late).await;
-            assert_eq!(found, naive(&results, scope, is_late), "{seed} {scope:?} late");
-            assert_ne!(found, all);
+            // The first results of some units are not selected, or the last ones.
+            for (test, is_late) in [(">=", true), ("<", false)] {
+                let filter = format!("started_at {test} '2024-03-01T00:00:30Z'");
+                let some = LakeYields::new().scope(scope).filter(filter);
+                let is_selected =
+                    |result: &Tested| (result.0.3.as_str() >= "2024-03-01T00:00:30") == is_late;
+                let found = yields(&sql, some).await;
+                assert_eq!(found, naive(&results, scope, is_selected), "{seed} {scope:?} {test}");
+                assert_ne!(found, all);
+            }
         }
         // A unit of two stations is one, and has its first pass at one of them.
         let units = async |scope| {
