@@ -124,7 +124,7 @@ fn judge(session: &Session, hour: Hour, units: Vec<Unit>, is_retest: bool) -> Re
     };
     let results = units.iter().enumerate().map(tested).collect::<Result<Vec<_>>>()?;
     for results in results.chunks(500) {
-        session.append_results(results)?.into_result()?;
+        let _ = session.append_results(results)?.into_result()?;
     }
     Ok(units.into_iter().filter(|unit| unit.gain >= LIMIT).collect())
 }

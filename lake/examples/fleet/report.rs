@@ -15,7 +15,8 @@ const MEASURED: &str = "\
 select m.part_number, p.family, count(*) as measured, \
 sum(case when m.status = 'Failed' then 1 else 0 end) as failed, \
 round(max(m.value), 2) as \"most dB\" from measurements m join \
-(select distinct part_number, family from products) p on p.part_number = m.part_number \
+(select distinct part_number, family from products where family is not null) p \
+on p.part_number = m.part_number \
 where m.name = 'gain' group by m.part_number, p.family order by m.part_number";
 
 /// The lowest and the highest gain of every five minutes of all stations.
