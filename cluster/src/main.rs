@@ -10,6 +10,9 @@ use stationdb_cluster::{
     Error, ExecutorOptions, LakeLocation, Result, Scheduler, end_is_asked_for, run_executor,
 };
 
+/// The stack of a thread that plans statements.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
 /// Answers SQL over a lake on several machines: one scheduler, and executors that work for it.
 #[derive(Parser)]
 #[command(name = "stationdb-cluster", version)]
@@ -77,7 +80,9 @@ impl Common {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let runtime = match tokio::runtime::Runtime::new() {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    // Plans of statements over a lake are deep.
+    let runtime = match threads.enable_all().thread_stack_size(STACK_BYTES).build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("starting threads: {error}")),
     };

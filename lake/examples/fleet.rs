@@ -30,6 +30,8 @@ use processes::Cluster;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const ROWS_AN_HOUR: usize = 2_000;
+/// The stack of a thread that plans statements.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 async fn fleet(directory: &Path, rows: usize) -> Outcome {
     if directory.exists() {
@@ -57,7 +59,9 @@ async fn fleet(directory: &Path, rows: usize) -> Outcome {
 fn run() -> Outcome {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let runtime = tokio::runtime::Runtime::new()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // Plans of statements over a lake are deep.
+    let runtime = runtime.enable_all().thread_stack_size(STACK_BYTES).build()?;
     let ended = runtime.block_on(async {
         match args.as_slice() {
             ["scheduler", lake] => processes::scheduler(lake).await,

@@ -37,6 +37,8 @@ pub enum Check {
     RetiredBefore,
     /// A batch that has rows of a table in a lake table goes on there.
     HeldBatch,
+    /// Steps of results have a number that those of an interrupted publication do not have.
+    OwnSending,
 }
 
 #[cfg(feature = "faults")]

@@ -129,6 +129,15 @@ pub trait Layout: Send + Sync + 'static {
     fn retains(&self, _table: &TableMetadata) -> bool {
         true
     }
+
+    /// Whether the lake gets the steps of results. By default it does; otherwise it gets their
+    /// measurements alone, which takes less time and room.
+    ///
+    /// An answer that changes counts for results that change after the last batch, and for all with
+    /// the next full pass.
+    fn has_steps(&self) -> bool {
+        true
+    }
 }
 
 /// Everything goes to one root, and the rows of tables with the same columns to one lake table.

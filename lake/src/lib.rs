@@ -45,6 +45,7 @@ mod source;
 mod splice;
 mod stations;
 mod status;
+mod steps;
 mod upload;
 mod versions;
 

@@ -11,6 +11,12 @@ pub(crate) const DELETED_ROWS: &str = "_deleted";
 /// End of the names of lake tables with changes of records.
 pub(crate) const CHANGES: &str = "_changes";
 
+/// The lake table with the measurements of results.
+pub(crate) const MEASUREMENTS: &str = "measurement_changes";
+
+/// The lake table with the steps of results.
+pub(crate) const STEPS: &str = "step_changes";
+
 /// Whether a lake table has rows of tables.
 pub(crate) fn is_rows(name: &str) -> bool {
     let is_other = name == BATCHES || name.ends_with(DELETED_ROWS) || name.ends_with(CHANGES);

@@ -22,6 +22,7 @@ use crate::schema::{batch_columns, deleted_columns, needed};
 use crate::sender::{Batch, SendTotals, Sender};
 use crate::source::{self, KINDS, RecordChanges, SourceChanges};
 use crate::stations;
+use crate::steps::{self, StepTable, Steps, StepsOutcome};
 
 /// One try to publish to a root.
 pub(crate) struct Pass<'a> {
@@ -261,6 +262,13 @@ impl Pass<'_> {
                 && !lake.exists()
                 && self.has_none(kind)?;
             if let Some(later) = later.filter(|_| !is_empty) {
+                let sending = match kind {
+                    RecordKind::TestResult => match self.steps(&later, batch, control)? {
+                        StepsOutcome::Sent(sending) => sending,
+                        StepsOutcome::PlanAgain => return Ok(CommitOutcome::PlanAgain),
+                    },
+                    _ => None,
+                };
                 let records = Records {
                     remote: root.remote,
                     session: root.session,
@@ -268,6 +276,7 @@ impl Pass<'_> {
                     root: root.path,
                     kind,
                     batch,
+                    sending,
                 };
                 if records.send(&mut lake, &later, self.sent, control)? == CommitOutcome::PlanAgain
                 {
@@ -277,6 +286,31 @@ impl Pass<'_> {
             self.keep(lake);
         }
         Ok(CommitOutcome::Done)
+    }
+
+    /// Sends the steps and the measurements of results, before these name the sending.
+    fn steps(
+        &mut self,
+        changes: &RecordChanges,
+        batch: Batch<'_>,
+        control: &Control,
+    ) -> Result<StepsOutcome> {
+        let root = self.root;
+        let mut tables = Vec::new();
+        for table in StepTable::of(root.layout) {
+            tables.push((*table, self.take(table.name(), control)?));
+        }
+        let steps = Steps {
+            remote: root.remote,
+            session: root.session,
+            layout: root.layout,
+            root: root.path,
+            batch,
+            sending: steps::next_sending(&tables, root.app),
+        };
+        let outcome = steps.send(&mut tables, changes, self.sent, control)?;
+        tables.into_iter().for_each(|(_, log)| self.keep(log));
+        Ok(outcome)
     }
 
     /// Whether the store has no record of a kind.

@@ -29,8 +29,12 @@ const PLANS: usize = 100;
 pub struct PublishReport {
     /// The sequence of the store that the lake now has.
     pub sequence: u64,
-    /// Rows sent.
+    /// Rows of tables sent.
     pub rows: u64,
+    /// Measurements of results sent.
+    pub measurements: u64,
+    /// Steps of results sent.
+    pub steps: u64,
     /// Data files.
     pub files: u64,
     /// Bytes of the data files.
@@ -218,8 +222,18 @@ impl Publisher {
                 published.full_passes.push(root.to_string());
             }
         }
-        let SendTotals { rows, files, bytes, taken, commits } = sent;
-        let counts = PublishReport { rows, files, bytes, taken_bytes: taken, commits, ..published };
+        let SendTotals { rows, measurements, steps, files, bytes, taken, commits } = sent;
+        let taken_bytes = taken;
+        let counts = PublishReport {
+            rows,
+            measurements,
+            steps,
+            files,
+            bytes,
+            taken_bytes,
+            commits,
+            ..published
+        };
         if is_held {
             self.advance(&subscriber, Position(counts.sequence))?;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use object_store::path::Path;
 use stationdb::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, new_null_array,
 };
 use stationdb::arrow::compute::filter_record_batch;
 use stationdb::arrow::datatypes::{Field, Schema};
@@ -22,11 +22,33 @@ use crate::sender::{Batch, SendTotals, Sender};
 use crate::source::{RecordChange, RecordChanges};
 
 /// Ids that are looked up by a filter; of more, all records are read.
-const LOOKED_UP: usize = 100;
+pub(crate) const LOOKED_UP: usize = 100;
 /// What a row says before which no row of the station counts.
 pub(crate) const PASS: &str = "PASS";
 /// What a record of a full pass says.
 const FULL: &str = "FULL";
+
+/// A filter for records with these ids, and its substitutions.
+pub(crate) fn of_ids<'i>(ids: impl Iterator<Item = &'i str>) -> (String, Vec<serde_json::Value>) {
+    let ids: Vec<serde_json::Value> = ids.map(Into::into).collect();
+    let tests: Vec<String> = (0..ids.len()).map(|at| format!("id == @{at}")).collect();
+    (tests.join(" || "), ids)
+}
+
+/// The texts of a column; empty where it has none, and where there is no such column.
+pub(crate) fn texts(batch: &RecordBatch, at: Option<usize>) -> Vec<String> {
+    let values = at.and_then(|at| batch.columns().get(at)?.as_string_opt::<i32>());
+    let text = |row| {
+        let value = values.filter(|values| values.is_valid(row));
+        value.map_or_else(String::new, |values| values.value(row).to_owned())
+    };
+    (0..batch.num_rows()).map(text).collect()
+}
+
+/// A number of the lake.
+pub(crate) fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
 
 /// Where the records of one kind come from and go to.
 pub(crate) struct Records<'a> {
@@ -36,6 +58,8 @@ pub(crate) struct Records<'a> {
     pub root: &'a Path,
     pub kind: RecordKind,
     pub batch: Batch<'a>,
+    /// The sending that brought the steps of these results; `None` if none of them has any.
+    pub sending: Option<u64>,
 }
 
 /// The rows of one part of a change table.
@@ -56,7 +80,7 @@ impl Records<'_> {
         control: &Control,
     ) -> Result<CommitOutcome> {
         let schema = self.session.record_schema(self.kind)?;
-        let own = change_identity();
+        let own = change_identity(self.kind);
         let wanted = |fields: &[serde_json::Value]| {
             placed(&own, schema.fields(), fields).map(|(_, added)| added)
         };
@@ -120,10 +144,8 @@ impl Records<'_> {
                 return Ok(());
             }
             if ids.len() <= LOOKED_UP {
-                let tests: Vec<String> = (0..ids.len()).map(|at| format!("id == @{at}")).collect();
-                request.filter = Some(tests.join(" || "));
-                request.substitutions =
-                    Some(ids.into_iter().map(|id| id.as_str().into()).collect());
+                let (filter, substitutions) = of_ids(ids.into_iter().map(String::as_str));
+                (request.filter, request.substitutions) = (Some(filter), Some(substitutions));
             }
         }
         let stream = match self.session.scan_records(request, control) {
@@ -137,17 +159,7 @@ impl Records<'_> {
         let (id_at, workspace_at) = (place("id"), place("workspace"));
         for batch in stream {
             let batch = batch?;
-            let texts = |at: Option<usize>| -> Vec<String> {
-                let values =
-                    at.and_then(|at| batch.columns().get(at)?.as_string_opt::<i32>().cloned());
-                (0..batch.num_rows())
-                    .map(|row| {
-                        let value = values.as_ref().filter(|values| values.is_valid(row));
-                        value.map_or_else(String::new, |values| values.value(row).to_owned())
-                    })
-                    .collect()
-            };
-            let (ids, workspaces) = (texts(id_at), texts(workspace_at));
+            let (ids, workspaces) = (texts(&batch, id_at), texts(&batch, workspace_at));
             let is_wanted = |row: usize| {
                 let workspace = workspaces.get(row).map(String::as_str).unwrap_or_default();
                 let is_here = self.layout.root(workspace).as_ref() == Some(self.root);
@@ -197,7 +209,6 @@ impl Records<'_> {
         if count == 0 {
             return Ok(());
         }
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let station = std::iter::repeat_n(self.batch.station, count);
         let mut arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(station)),
@@ -207,6 +218,10 @@ impl Records<'_> {
             Arc::new(StringArray::from_iter_values(&rows.whats)),
             Arc::new(StringArray::from_iter_values(&rows.ids)),
         ];
+        if self.kind == RecordKind::TestResult {
+            let sending = self.sending.filter(|_| data.is_some()).map(number);
+            arrays.push(Arc::new(Int64Array::from(vec![sending; count])));
+        }
         for column in columns {
             let values = data.and_then(|data| data.get(column.from));
             arrays.push(match values {

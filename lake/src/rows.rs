@@ -226,7 +226,7 @@ pub(crate) fn send(
         table.said(&mut sender.statement, from, table.to);
     }
     let outcome = sender.commit()?;
-    let SendTotals { rows, files, bytes, taken, commits } = sender.sent;
+    let SendTotals { rows, files, bytes, taken, commits, .. } = sender.sent;
     total.rows += rows;
     total.files += files;
     total.bytes += bytes;

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use stationdb::arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
+use stationdb::scans::RecordKind;
 use stationdb::{Error, Result};
 
 /// Key of the metadata of a lake column with the name that it has at the station.
 const NAME: &str = "stationdb.name";
+/// The column with the number of the sending that brought the steps of a result.
+const SENDING: &str = "_sending";
 /// What a column of nanoseconds has after its name: a Delta timestamp counts microseconds.
 const NANOSECONDS: &str = "\u{0}ns";
 
@@ -109,17 +112,27 @@ pub(crate) fn row_identity() -> Vec<Field> {
     ])
 }
 
-/// Identity of changes of records.
-pub(crate) fn change_identity() -> Vec<Field> {
+/// Identity of changes of records. Those of results say with which sending their steps came.
+pub(crate) fn change_identity(kind: RecordKind) -> Vec<Field> {
     use DataType::{Int64, Utf8};
-    identity(&[
+    let mut fields = identity(&[
         ("_station", Utf8),
         ("_workspace", Utf8),
         ("_batch", Int64),
         ("_sequence", Int64),
         ("_what", Utf8),
         ("_id", Utf8),
-    ])
+    ]);
+    if kind == RecordKind::TestResult {
+        fields.push(Field::new(SENDING, Int64, true));
+    }
+    fields
+}
+
+/// Identity of the steps and of the measurements of results.
+pub(crate) fn step_identity() -> Vec<Field> {
+    use DataType::{Int64, Utf8};
+    identity(&[("_station", Utf8), ("_workspace", Utf8), ("_batch", Int64), (SENDING, Int64)])
 }
 
 /// Deleted rows.

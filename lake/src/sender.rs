@@ -69,6 +69,8 @@ fn counted(app: &str, number: u64) -> Value {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SendTotals {
     pub rows: u64,
+    pub measurements: u64,
+    pub steps: u64,
     pub files: u64,
     pub bytes: u64,
     /// Bytes of column chunks that were taken over.

@@ -25,6 +25,10 @@ use stationdb::arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use stationdb::prelude::*;
+use stationdb::results::{
+    CreateResultRequest, CreateStepRequest, ResultWithSteps, ScanMeasurementsRequest, StatusType,
+    StepData,
+};
 use stationdb::scans::RecordKind;
 use stationdb::tables::{DeleteRowsRequest, ScanRequest, TableId};
 use stationdb::{Control, HoldBounds, HoldState, Session, Store};
@@ -249,4 +253,96 @@ fn a_week_offline_is_sent_from_a_change_log_that_the_publisher_holds() {
 #[test]
 fn a_week_offline_is_sent_after_the_change_log_was_trimmed() {
     assert_eq!(week(few(), Some(HoldBounds::new(0, 0))).full_passes, ["lake"]);
+}
+
+/// A result with 25 steps of two measurements each, whose values are the numbers from `first` on.
+fn measured(first: usize) -> ResultWithSteps {
+    let parameter = |at: usize| -> BTreeMap<String, String> {
+        let parts = [("name", format!("value {}", at % 2)), ("measurement", at.to_string())];
+        let more = [("units", "V".to_owned()), ("lowLimit", "0".to_owned())];
+        parts.into_iter().chain(more).map(|(key, text)| (key.to_owned(), text)).collect()
+    };
+    let step = |at: usize| {
+        let parameters = [2 * at, 2 * at + 1].map(|at| parameter(first + at));
+        let step = CreateStepRequest::new().name(format!("Step {at}")).status(StatusType::Passed);
+        step.data(StepData::new().parameters(parameters))
+    };
+    let result = CreateResultRequest::new().program_name("Gain").status(StatusType::Passed);
+    ResultWithSteps::new(result.serial_number(first.to_string())).steps((0..25).map(step))
+}
+
+/// The number and the sum of the measurements in the lake.
+fn sum_of_measurements(objects: &Objects) -> (u64, f64) {
+    let (mut count, mut sum) = (0, 0.0);
+    for file in log_of(objects, "lake", "measurement_changes").files {
+        let path = object_store::path::Path::from(format!("lake/measurement_changes/{file}"));
+        let bytes = wait(async { objects.get(&path).await.unwrap().bytes().await.unwrap() });
+        for batch in ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap() {
+            let batch = batch.unwrap();
+            let values = batch.column_by_name("value").unwrap().as_primitive::<Float64Type>();
+            count += batch.num_rows() as u64;
+            sum += values.iter().flatten().sum::<f64>();
+        }
+    }
+    (count, sum)
+}
+
+#[test]
+fn a_week_offline_sends_steps_in_bounded_memory() {
+    let results = sizes::count("lake_week_results");
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (file_rows, part_bytes) =
+        (sizes::count("lake_week_file_rows"), sizes::count("lake_week_part_bytes"));
+    if file_rows > 0 {
+        set_small_files(file_rows);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let options = Store::options().maintenance_thread(false).seal_rows(20_000);
+    let store = options.open(directory.path().join("store")).unwrap();
+    for first in (0..results).step_by(500) {
+        let end = results.min(first + 500);
+        let some: Vec<ResultWithSteps> = (first..end).map(|at| measured(50 * at)).collect();
+        let _ = ada(&store).append_results(&some).unwrap().into_result().unwrap();
+    }
+    store.maintain(&Control::default()).unwrap();
+    let lakes = directory.path().join("lakes");
+    std::fs::create_dir(&lakes).unwrap();
+    let objects: Objects = Arc::new(LocalFileSystem::new_with_prefix(&lakes).unwrap());
+    let new = publisher(&store, &objects, lake(), "s1");
+    let new = if part_bytes > 0 { new.with_part_bytes(part_bytes) } else { new };
+    // What the store itself takes to read all.
+    let control = Control::default();
+    let scan = || ada(&store).scan_measurements(ScanMeasurementsRequest::new(), &control).unwrap();
+    let (read, of_store) = peak_of(|| scan().map(|batch| batch.unwrap().num_rows()).sum::<usize>());
+    let began = Instant::now();
+    let (sent, peak) = peak_of(|| publish(&new));
+    let took = began.elapsed();
+    let bytes = |name: &str| -> u64 {
+        let files = log_of(&objects, "lake", name).files.into_iter();
+        let path = |file| lakes.join("lake").join(name).join(file);
+        files.map(|file: String| std::fs::metadata(path(file)).unwrap().len()).sum()
+    };
+    println!(
+        "{} measurements of {} steps in {took:?}, {} files of {} bytes ({} of measurements, {} of \
+         steps); {} KiB allocated at a time, {} KiB by the store",
+        sent.measurements,
+        sent.steps,
+        sent.files,
+        sent.bytes,
+        bytes("measurement_changes"),
+        bytes("step_changes"),
+        peak >> 10,
+        of_store >> 10,
+    );
+    println!("counted: {} measurements", sent.measurements);
+    let all = 50 * results as u64;
+    assert_eq!((sent.measurements, sent.steps, read as u64), (all, all / 2, all));
+    assert_eq!(sum_of_measurements(&objects), (all, (all * (all - 1) / 2) as f64));
+    let most = of_store + sizes::count("lake_week_memory_bytes");
+    assert!(peak <= most, "{peak} bytes were allocated at a time");
+    // What changes costs by what it is, and not by the store.
+    let _ = ada(&store).append_results(&[measured(0)]).unwrap().into_result().unwrap();
+    let after = publish(&new);
+    assert_eq!((after.measurements, after.steps), (50, 25));
+    assert!(after.bytes < 100_000, "{after:?}");
 }

@@ -71,7 +71,10 @@ use stationdb::{Result, Session};
 use catalog::Catalog;
 pub use door::{Limits, query, reads};
 #[cfg(feature = "lake")]
-pub use lake::{lake, lake_aggregates, lake_at, lake_functions, lake_with};
+pub use lake::{
+    LakeYieldKey, LakeYieldScope, LakeYields, lake, lake_aggregates, lake_at, lake_functions,
+    lake_with,
+};
 pub use options::Options;
 use options::{CATALOG, prepared};
 

@@ -11,6 +11,8 @@ mod histories;
 mod peers;
 #[path = "lake/pruning.rs"]
 mod pruning;
+#[path = "lake/results.rs"]
+mod results;
 
 use std::sync::Arc;
 
@@ -65,8 +67,8 @@ fn tables(session: &Session) -> Vec<String> {
     ids
 }
 
-/// The names of the tables of a context that have records.
-const KINDS: [&str; 14] = [
+/// The names of the tables of a context that have records, or what results consist of.
+const KINDS: [&str; 16] = [
     "products",
     "specifications",
     "assets",
@@ -81,6 +83,8 @@ const KINDS: [&str; 14] = [
     "packages",
     "workspaces",
     "results",
+    "steps",
+    "measurements",
 ];
 
 /// All records and all rows are the same, with the same columns. Returns how many lines.

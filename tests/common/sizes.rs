@@ -86,6 +86,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("lake_week_rows", 1_000_000, 20_000_000),
     ("lake_week_changes", 2_000, 100_000),
     ("lake_week_commits", 200, 2_000),
+    // Results with 50 measurements each.
+    ("lake_week_results", 2_000, 100_000),
     // Seeds of the model of a lake with retentions.
     ("lake_models", 12, 300),
     // Looks beside a writer.

@@ -21,13 +21,14 @@ fn ten_stations_and_a_cluster_answer_for_a_day() {
     assert!(output.status.success(), "{errors}");
     let text = String::from_utf8(output.stdout).unwrap();
     for told in [
-        "09:00      1680 rows",
-        "16:00      7440 rows",
+        "09:00      1680 rows,",
+        "16:00      7440 rows,",
         "3 stations offline",
         "station-3, restored from a backup, is refused:",
         "with 3 executors",
         "| AMP-0 ",
-        "19200 units were tested",
+        "2400 units were tested, 2400 have a last result",
+        "measurements of gain:",
         "from 8.00 h to 15.92 h in 96 points",
     ] {
         assert!(text.contains(told), "{told:?} is missing:\n{text}");

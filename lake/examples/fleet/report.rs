@@ -6,17 +6,18 @@ use stationdb_cluster::datafusion::arrow::datatypes::{DataType, Float64Type, Int
 use stationdb_cluster::datafusion::arrow::util::pretty::pretty_format_batches;
 use stationdb_cluster::datafusion::prelude::SessionContext;
 
+use stationdb_sql::LakeYields;
+
 use crate::Outcome;
 
-const YIELDS: &str = "\
-select r.product, p.family, r.station, count(*) as tested, \
-sum(case when r.passed then 0 else 1 end) as failed, \
-round(100.0 * sum(case when r.passed then 1 else 0 end) / count(*), 2) as \"yield %\", \
-round(max(r.gain_db), 2) as \"most dB\" from \
-(select distinct part_number, family from products) p join \
-(select _station as station, product, passed, gain_db from lake.gain) r \
-on r.product = p.part_number group by r.product, p.family, r.station \
-order by r.product, r.station";
+/// The greatest measurement of each product, and how many failed.
+const MEASURED: &str = "\
+select m.part_number, p.family, count(*) as measured, \
+sum(case when m.status = 'Failed' then 1 else 0 end) as failed, \
+round(max(m.value), 2) as \"most dB\" from measurements m join \
+(select distinct part_number, family from products where family is not null) p \
+on p.part_number = m.part_number \
+where m.name = 'gain' group by m.part_number, p.family order by m.part_number";
 
 /// The lowest and the highest gain of every five minutes of all stations.
 const CURVE: &str = "\
@@ -27,12 +28,15 @@ from lake.gain group by bucket) c order by hour";
 /// A point for each five minutes: the hour of the day, the lowest and the highest gain.
 pub type Curve = Vec<(f64, f64, f64)>;
 
-/// Prints the yield of each product at each station.
+/// Prints the yield of each product at each station, and what was measured.
 pub async fn yields(context: &SessionContext) -> Outcome {
-    let batches = context.sql(YIELDS).await?.collect().await?;
+    let batches = context.sql(&LakeYields::new().statement()?).await?.collect().await?;
     println!("\nyield by product and station:\n{}", pretty_format_batches(&batches)?);
-    let (tested, failed) = (sum(&batches, "tested")?, sum(&batches, "failed")?);
-    println!("{tested} units were tested, {failed} failed");
+    let figures = ["first_units", "units", "retests"].map(|name| sum(&batches, name));
+    let [first, units, retests] = figures;
+    println!("{} units were tested, {} have a last result, {} retests", first?, units?, retests?);
+    let measured = context.sql(MEASURED).await?.collect().await?;
+    println!("\nmeasurements of gain:\n{}", pretty_format_batches(&measured)?);
     Ok(())
 }
 

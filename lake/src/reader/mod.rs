@@ -12,7 +12,7 @@ use object_store::path::Path;
 use stationdb::scans::RecordKind;
 use stationdb::{Control, Result};
 
-use crate::names::{BATCHES, DELETED_ROWS, is_rows, table_of};
+use crate::names::{BATCHES, DELETED_ROWS, MEASUREMENTS, STEPS, is_rows, table_of};
 use crate::position;
 use crate::remote::Remote;
 use crate::schema::{named_at_the_station, read_fields};
@@ -35,6 +35,8 @@ pub struct Lake {
     stations: Vec<LakeStation>,
     rows: Vec<LakeRows>,
     changes: BTreeMap<String, LakeRelation>,
+    measurements: Option<LakeRelation>,
+    steps: Option<LakeRelation>,
 }
 
 impl Lake {
@@ -75,7 +77,13 @@ impl Lake {
                 changes.insert(log.name.clone(), counts.relation(&log, false)?);
             }
         }
-        Ok(Self { root: root.clone(), stations, rows, changes })
+        // A full pass of an epoch sends all results again, so steps of earlier ones do not count.
+        let steps = |name: &str| {
+            let log = open(name)?;
+            log.exists.then(|| counts.relation(&log, true)).transpose()
+        };
+        let (measurements, steps) = (steps(MEASUREMENTS)?, steps(STEPS)?);
+        Ok(Self { root: root.clone(), stations, rows, changes, measurements, steps })
     }
 
     /// Where the lake is.
@@ -100,6 +108,20 @@ impl Lake {
     #[must_use]
     pub fn changes(&self, kind: RecordKind) -> Option<&LakeRelation> {
         self.changes.get(&table_of(kind))
+    }
+
+    /// The lake table with the measurements of results, if any were published. A row counts if the
+    /// latest change of its result, in the lake table of [`RecordKind::TestResult`], has the same
+    /// `_sending`.
+    #[must_use]
+    pub fn measurements(&self) -> Option<&LakeRelation> {
+        self.measurements.as_ref()
+    }
+
+    /// The lake table with the steps of results, as [`Lake::measurements`].
+    #[must_use]
+    pub fn steps(&self) -> Option<&LakeRelation> {
+        self.steps.as_ref()
     }
 }
 

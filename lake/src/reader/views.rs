@@ -2,7 +2,10 @@
 //!
 //! Joins are by equality alone, and ranges are in `where`: some engines have no other joins.
 
+use stationdb::scans::RecordKind;
+
 use super::{Lake, LakeRelation, LakeRows};
+use crate::names::CHANGES;
 
 /// A view that an engine creates over the lake tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +25,27 @@ fn quoted(name: &str) -> String {
 impl Lake {
     /// The views of a lake in standard SQL, for engines that read its Delta tables under their
     /// names: `<lake table>_live` has the live rows of a lake table, and `<kind>_latest` the latest
-    /// records, as `product_latest`. Both have the columns before the data.
+    /// records, as `product_latest`. `measurement_latest` and `step_latest` have what the latest
+    /// results consist of. All have the columns before the data.
     ///
     /// The statements name all columns of their tables through `*`, so they hold until a lake
     /// table, or the first deleted rows of one, are new.
     #[must_use]
     pub fn views(&self) -> Vec<LakeView> {
         let rows = self.rows.iter().map(live);
-        rows.chain(self.changes.values().map(latest)).collect()
+        let records = self.changes.values().map(|changes| LakeView {
+            name: format!("{}_latest", kind_of(changes)),
+            sql: latest(changes, "select * from latest where age = 1 and _what <> 'DELETED'"),
+        });
+        let results = self.changes(RecordKind::TestResult);
+        let steps = [self.measurements(), self.steps()].into_iter().flatten();
+        let steps = results.into_iter().flat_map(|results| {
+            steps.clone().map(|steps| LakeView {
+                name: format!("{}_latest", kind_of(steps)),
+                sql: of_results(results, steps),
+            })
+        });
+        rows.chain(records).chain(steps).collect()
     }
 }
 
@@ -65,15 +81,20 @@ where g.gone_row is null",
     LakeView { name: format!("{}_live", lake.rows.name), sql }
 }
 
-fn latest(changes: &LakeRelation) -> LakeView {
-    let kind = changes.name.trim_end_matches("_changes");
+/// The name of a lake table without what those of changes end with.
+fn kind_of(changes: &LakeRelation) -> &str {
+    changes.name.trim_end_matches(CHANGES)
+}
+
+/// A statement over the latest changes, which `latest` has by their age, from 1 on.
+fn latest(changes: &LakeRelation, statement: &str) -> String {
     let table = quoted(&changes.name);
     // Each change of one that has no id sends all of the kind again.
-    let by = match kind {
+    let by = match kind_of(changes) {
         "asset_utilization" | "workspace" => "p.record",
         _ => "p._id",
     };
-    let sql = format!(
+    format!(
         "with complete as (
   select _station, max(_batch) as newest from batches group by _station
 ), passes as (
@@ -87,7 +108,17 @@ fn latest(changes: &LakeRelation) -> LakeView {
   left join passes as f on p._station = f._station
   where p._batch <= c.newest and p._what <> 'PASS' and p._batch >= coalesce(f.oldest, 0)
 )
-select * from latest where age = 1 and _what <> 'DELETED'"
+{statement}"
+    )
+}
+
+/// The steps or measurements of the latest results.
+fn of_results(results: &LakeRelation, steps: &LakeRelation) -> String {
+    let statement = format!(
+        "select s.* from {} as s join latest as r
+  on s._station = r._station and s._sending = r._sending and s.result_id = r._id
+where r.age = 1 and r._what <> 'DELETED'",
+        quoted(&steps.name)
     );
-    LakeView { name: format!("{kind}_latest"), sql }
+    latest(results, &statement)
 }

@@ -15,6 +15,7 @@ use stationdb::{Clock, Control, ManualClock, Store, SystemClock};
 use stationdb_lake::OneRoot;
 use stationdb_lake::faults::{Fault, FaultyStore, set_clock_back};
 
+use crate::common::results::{assert_same_parts, measure, tested};
 use crate::common::*;
 
 const STATIONS: u64 = 8;
@@ -155,7 +156,7 @@ fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f6
     let session = ada(&store);
     let mut kept = publisher(&store, &objects, OneRoot::new("lake"), &name);
     let tables = [small_table(&session, "a", ""), small_table(&session, "b", "")];
-    let mut sum = 0.0;
+    let (mut sum, mut results) = (0.0, Vec::new());
     let mut retiring = RetentionCounts { left: [0; 2], retired: 0, renamed: 0 };
     for batch in 0..batches {
         match batch % 4 {
@@ -171,6 +172,21 @@ fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f6
             let product = json!({ "partNumber": format!("{name}-{batch}") });
             let made = session.create_products(vec![from(product)]).unwrap();
             assert!(made.error.is_none());
+        }
+        match batch % 4 {
+            0 => results.push(tested(&session, "", &batch.to_string(), "PASSED")),
+            1 => measure(
+                &session,
+                &results[batch as usize / 5 % results.len()],
+                "deep",
+                &batch.to_string(),
+            ),
+            3 if batch % 16 == 3 => {
+                let gone = results.swap_remove(0);
+                session.delete_result(&gone.as_str().into(), batch % 32 == 3).unwrap();
+                results.push(tested(&session, "", "after it", "FAILED"));
+            }
+            _ => {}
         }
         if is_retiring(at) && batch > 0 {
             retiring.retire(&store, &tables, 3);
@@ -221,6 +237,7 @@ pub fn fleet_loses_nothing(lake: &Objects, batches: i64) {
     for (at, (store, sum)) in stations.iter().enumerate() {
         let (session, name) = (ada(store), name(at));
         assert_same_records(&session, lake, "lake", &name, |_| true);
+        assert_same_parts(&session, lake, "lake", &name, |_| true);
         // Each row that was appended, also those that the station has no more.
         let (live, own) = (live_rows(lake, "lake", &name), store_rows(&session, |_| true));
         let lost: Vec<_> = own.keys().filter(|key| !live.contains_key(*key)).take(5).collect();

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each suite uses a part")]
 
 pub mod curves;
+pub mod results;
 #[path = "../../../tests/common/sizes.rs"]
 pub mod sizes;
 
@@ -162,7 +163,7 @@ fn shown(stored: &str) -> String {
     if stored.starts_with('_') { format!("_{stored}") } else { stored.to_owned() }
 }
 
-const NULL: &str = "\u{0}null";
+pub const NULL: &str = "\u{0}null";
 
 /// A type with another one in the place of each time.
 fn with_times(data_type: &DataType, time: &DataType) -> DataType {
@@ -179,7 +180,7 @@ fn with_times(data_type: &DataType, time: &DataType) -> DataType {
 }
 
 /// Values as text, times as microseconds since 1970.
-fn texts(values: &ArrayRef) -> Vec<String> {
+pub fn texts(values: &ArrayRef) -> Vec<String> {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let values = cast(values, &with_times(values.data_type(), &micros)).unwrap();
     let values = cast(&values, &with_times(values.data_type(), &DataType::Int64)).unwrap();
@@ -193,7 +194,7 @@ fn texts(values: &ArrayRef) -> Vec<String> {
     (0..values.len()).map(text).collect()
 }
 
-fn number(row: &Row, name: &str) -> i64 {
+pub fn number(row: &Row, name: &str) -> i64 {
     row[name].parse().unwrap()
 }
 

@@ -60,7 +60,11 @@ fn fill(store: &Store) {
         let result = json!({ "programName": format!("{mark} program"), "operator": mark,
             "status": { "statusType": "PASSED" }, "partNumber": format!("{mark}-P"),
             "properties": { "mark": mark, "none": null }, "workspace": workspace });
-        let _ = session.create_results(vec![from(result)]).unwrap();
+        let made = session.create_results(vec![from(result)]).unwrap().into_result().unwrap();
+        let step = json!({ "resultId": made.results[0].id, "stepId": format!("{mark}-step"),
+            "name": format!("{mark} step"), "data": { "parameters": [
+                { "name": format!("{mark} measurement"), "measurement": "1" }] } });
+        session.create_steps(vec![from(step)], false).unwrap().require_all().unwrap();
         let item = json!({ "name": format!("{mark} item"), "type": "test", "partNumber": "P",
             "state": "NEW", "workspace": workspace });
         let _ = session.create_work_items(vec![from(item)]).unwrap();
@@ -161,14 +165,17 @@ fn check(objects: &Objects, hidden: &BTreeSet<String>) {
         assert!(rows.contains(mark), "no {kind} with {mark} in {name}");
     }
     let all = everything(objects);
-    assert!(all.contains("SHOWN cell"), "no row was published");
+    for shown in ["SHOWN cell", "SHOWN-step", "SHOWN measurement"] {
+        assert!(all.contains(shown), "{shown} was not published");
+    }
     for mark in ["HIDDEN", "hidden", "closed"] {
         assert!(!all.contains(mark), "{mark} left the station");
     }
     for id in hidden {
         assert!(!all.contains(id.as_str()), "the id {id} left the station");
     }
-    let expected: BTreeSet<&str> = KINDS.iter().map(|(_, name, _)| *name).collect();
+    let kinds = KINDS.iter().map(|(_, name, _)| *name);
+    let expected: BTreeSet<&str> = kinds.chain(["measurement_changes", "step_changes"]).collect();
     let found = names(objects, "lake").into_iter().filter(|name| name.ends_with("_changes"));
     assert_eq!(found.collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
 }

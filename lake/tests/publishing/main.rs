@@ -24,6 +24,7 @@ mod s3;
 mod server;
 mod splices;
 mod stations;
+mod steps;
 mod uploads;
 
 use common::Objects;

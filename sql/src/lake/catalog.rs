@@ -15,6 +15,7 @@ use super::names::Names;
 use super::plans::Plans;
 use super::records::records;
 use super::rows::rows;
+use super::steps::OfResults;
 use crate::catalog::{ROWS, name_of};
 use crate::options::PUBLIC;
 
@@ -85,10 +86,22 @@ impl Tables {
         }
     }
 
+    fn of_results(&self, name: &str) -> Option<OfResults> {
+        let mut all = OfResults::ALL.into_iter();
+        match self.of {
+            SchemaTables::Records => all.find(|of| of.name() == name),
+            SchemaTables::Rows => None,
+            SchemaTables::Lake => all.find(|of| of.lake_name() == name),
+        }
+    }
+
     fn frame(&self, name: &str) -> Result<Option<DataFrame>> {
         let is_lake = matches!(self.of, SchemaTables::Lake);
         if let Some(kind) = self.kind(name) {
             return records(&self.plans, kind, is_lake).map(Some);
+        }
+        if let Some(of) = self.of_results(name) {
+            return of.frame(&self.plans, is_lake).map(Some);
         }
         if is_lake {
             if name == BATCHES {
@@ -108,11 +121,15 @@ impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         let kinds = RecordKind::ALL.iter().copied();
         match self.of {
-            SchemaTables::Records => kinds.map(|kind| name_of(kind).to_owned()).collect(),
+            SchemaTables::Records => {
+                let of_results = OfResults::ALL.map(OfResults::name);
+                kinds.map(name_of).chain(of_results).map(str::to_owned).collect()
+            }
             SchemaTables::Rows => self.names.all().cloned().collect(),
             SchemaTables::Lake => {
                 let rows = self.plans.lake.rows().iter().map(|lake| lake.rows.name.clone());
-                rows.chain(kinds.map(changes_of)).chain([BATCHES.to_owned()]).collect()
+                let others = OfResults::ALL.map(OfResults::lake_name).into_iter().chain([BATCHES]);
+                rows.chain(kinds.map(changes_of)).chain(others.map(str::to_owned)).collect()
             }
         }
     }
@@ -132,6 +149,7 @@ impl SchemaProvider for Tables {
         let is_lake = matches!(self.of, SchemaTables::Lake);
         let has_rows = || self.plans.lake.rows().iter().any(|lake| lake.rows.name == name);
         self.kind(name).is_some()
+            || self.of_results(name).is_some()
             || (is_lake && (name == BATCHES || has_rows()))
             || (!is_lake && self.names.get(name).is_some())
     }

@@ -22,9 +22,12 @@ mod names;
 mod plans;
 mod records;
 mod rows;
+mod steps;
+mod yields;
 
 use catalog::LakeCatalog;
 use plans::Plans;
+pub use yields::{LakeYieldKey, LakeYieldScope, LakeYields};
 
 /// The address under which a context of this process finds the lake's objects.
 const HERE: &str = "lake://objects";
@@ -54,9 +57,9 @@ pub async fn lake(objects: Arc<dyn ObjectStore>, root: &Path) -> Result<SessionC
 /// batches of all stations.
 ///
 /// The schemas `public` and `rows` have the tables that [`context`](crate::context()) has over a
-/// store, with the same columns; the records and the table names are those of all stations. Where
-/// two stations have the same table id or name, `rows."<station>/<id>"` and
-/// `rows."<station>/<name>"` tell them apart. The schema `lake` has the lake tables, with the
+/// store, with the same columns; the records, their steps and measurements and the table names are
+/// those of all stations. Where two stations have the same table id or name,
+/// `rows."<station>/<id>"` and `rows."<station>/<name>"` tell them apart. The schema `lake` has the lake tables, with the
 /// columns before the data: `_station`, `_workspace`, `_table`, `_batch` and `_row`.
 ///
 /// Reads the logs of the lake and the metadata of its tables. A newer state needs a new context.

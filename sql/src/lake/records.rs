@@ -1,6 +1,6 @@
 //! The latest records of a kind.
 
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Column;
 use datafusion::error::Result;
 use datafusion::functions::expr_fn::coalesce;
@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, ExprFunctionExt, lit};
 use datafusion::prelude::{DataFrame, JoinType};
 use datafusion::scalar::ScalarValue;
 use stationdb::scans::RecordKind;
+use stationdb_lake::LakeRelation;
 
 use super::plans::{Plans, as_type, column};
 use crate::errors::external;
@@ -28,15 +29,12 @@ pub(super) fn has_no_id(kind: RecordKind) -> bool {
     matches!(kind, RecordKind::AssetUtilization | RecordKind::Workspace)
 }
 
-/// The latest records of a kind, with the columns before the data if `has_identity`.
-pub(super) fn records(plans: &Plans, kind: RecordKind, has_identity: bool) -> Result<DataFrame> {
-    let schema = kind.schema().map_err(external)?;
-    let Some(relation) = plans.lake.changes(kind) else {
-        let identity = IDENTITY.iter().map(|(name, of)| Field::new(*name, of.clone(), true));
-        let data = schema.fields().iter().map(|field| field.as_ref().clone());
-        let fields: Vec<Field> = identity.filter(|_| has_identity).chain(data).collect();
-        return plans.nothing(&fields);
-    };
+/// The latest change of each record of a kind that is there, with all columns of the lake table.
+pub(super) fn latest(
+    plans: &Plans,
+    kind: RecordKind,
+    relation: &LakeRelation,
+) -> Result<DataFrame> {
     let changes = || plans.counted(relation, false, |_| true);
     let is_pass = column("_what").eq(lit("PASS"));
     let passes = changes()?.filter(is_pass.clone())?;
@@ -57,7 +55,35 @@ pub(super) fn records(plans: &Plans, kind: RecordKind, has_identity: bool) -> Re
             .build()?;
         latest = latest.window(vec![age.alias(" age")])?.filter(column(" age").eq(lit(1_u64)))?;
     }
-    let latest = latest.filter(column("_what").not_eq(lit("DELETED")))?;
+    latest.filter(column("_what").not_eq(lit("DELETED")))
+}
+
+/// The latest records of a kind, with the columns before the data if `has_identity`.
+pub(super) fn records(plans: &Plans, kind: RecordKind, has_identity: bool) -> Result<DataFrame> {
+    let schema = kind.schema().map_err(external)?;
+    let identity: &[_] = if has_identity { &IDENTITY } else { &[] };
+    match plans.lake.changes(kind) {
+        Some(relation) => shown(latest(plans, kind, relation)?, relation, identity, &schema),
+        None => plans.nothing(&all_fields(identity, &schema)),
+    }
+}
+
+/// Columns before the data, with their types.
+pub(super) type Identity<'i> = &'i [(&'static str, DataType)];
+
+/// The fields of a table with these columns before the data.
+pub(super) fn all_fields(identity: Identity<'_>, schema: &Schema) -> Vec<Field> {
+    let identity = identity.iter().map(|(name, of)| Field::new(*name, of.clone(), true));
+    identity.chain(schema.fields().iter().map(|field| field.as_ref().clone())).collect()
+}
+
+/// Rows of a lake table with these columns before the data, and with the columns of a store.
+pub(super) fn shown(
+    rows: DataFrame,
+    relation: &LakeRelation,
+    identity: Identity<'_>,
+    schema: &Schema,
+) -> Result<DataFrame> {
     let value = |own: &Field| -> Result<Expr> {
         let found = relation.fields.iter().find(|field| field.stored.as_ref() == Some(own.name()));
         let value = match found {
@@ -73,13 +99,10 @@ pub(super) fn records(plans: &Plans, kind: RecordKind, has_identity: bool) -> Re
             _ => value.alias(own.name()),
         })
     };
-    let mut shown: Vec<Expr> = Vec::new();
-    if has_identity {
-        let own = IDENTITY.iter().map(|(name, _)| Expr::Column(Column::new_unqualified(*name)));
-        shown.extend(own);
-    }
+    let own = identity.iter().map(|(name, _)| Expr::Column(Column::new_unqualified(*name)));
+    let mut all: Vec<Expr> = own.collect();
     for field in schema.fields() {
-        shown.push(value(field)?);
+        all.push(value(field)?);
     }
-    latest.select(shown)
+    rows.select(all)
 }
