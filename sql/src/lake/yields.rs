@@ -176,9 +176,10 @@ impl LakeYields {
         }
         let class = |types: &[StatusType], value: &str| {
             let names: Vec<String> = types.iter().map(|of| format!("'{}'", of.as_str())).collect();
-            match names.is_empty() {
-                true => String::new(),
-                false => format!(" when status in ({}) then {value}", names.join(", ")),
+            if names.is_empty() {
+                String::new()
+            } else {
+                format!(" when status in ({}) then {value}", names.join(", "))
             }
         };
         let (good, bad) = (class(&self.good, "1"), class(&self.bad, "0"));
@@ -194,13 +195,12 @@ impl LakeYields {
         };
         let shown: String =
             keys(&|(column, name)| format!("{column} as {name}, ")).into_iter().collect();
-        let grouped = match self.keys.is_empty() {
-            true => String::new(),
-            false => {
-                let columns = keys(&|(column, _)| column.to_owned()).join(", ");
-                let order = keys(&|(column, _)| format!("{column} nulls last")).join(", ");
-                format!("\ngroup by {columns}\norder by {order}")
-            }
+        let columns = keys(&|(column, _)| column.to_owned()).join(", ");
+        let order = keys(&|(column, _)| format!("{column} nulls last")).join(", ");
+        let grouped = if self.keys.is_empty() {
+            String::new()
+        } else {
+            format!("\ngroup by {columns}\norder by {order}")
         };
         Ok(format!(
             "with classed as (

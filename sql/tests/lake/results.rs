@@ -185,7 +185,7 @@ fn fleet(seed: u64, objects: Objects) -> Fleet {
         let steps = stationdb::results::QueryStepsRequest::new();
         let filter = format!("resultId == \"{}\" && name == \"below\"", ids[4]);
         let step = session.query_steps(steps.filter(filter)).unwrap().steps.remove(0);
-        let step = step.step_id.unwrap().to_string();
+        let step = step.step_id.unwrap();
         session.delete_step(&ids[4].as_str().into(), &step, false).unwrap();
         test(&session, &mut random, 20, 30);
         publish(&store, &objects, station);
