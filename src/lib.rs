@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user.
-//! [`Session`], [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. Sessions,
+//! [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each
 //! service has a module with its records, requests and answers ([`products`], [`tables`], …): plain
 //! structs whose serde form is the wire form of the service. [`by_name`] has all operations by
 //! their names. [`Error`] has an [`ErrorKind`], which says what went wrong, and often a [`Place`],

@@ -102,7 +102,10 @@ fn call(
     let _span = trace::call(found.service, found.name);
     let handle = handle.handle(found.name);
     let control = handle.context().control.clone().unwrap_or_default();
-    (found.call)(&handle, &mut Body::new(wire_rules(found.service), json, members, control))
+    (found.call)(
+        &handle,
+        &mut Body::new(wire_rules(found.service, found.name), json, members, control),
+    )
 }
 
 /// Declares the calls by name for all handles.

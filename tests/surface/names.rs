@@ -18,7 +18,6 @@ const SHARED: &str = "a member that the requests of figures have from a macro";
 
 /// Names that no call uses, and their reasons.
 const REASONS: &[(&str, &str)] = &[
-    ("Answer", "the status of an answer, for servers"),
     ("AppendArrowQuery", QUERY),
     ("AppendToUploadSessionQuery", QUERY),
     ("ApplyResultRetentionRequest", BODY),

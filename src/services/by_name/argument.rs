@@ -17,7 +17,7 @@ use crate::session::{RowsPart, SegmentFile};
 use crate::value::argument::{Argument, Body, ByValue, WireRules};
 
 /// What the wire of a service has that no signature says.
-pub(in crate::services) fn wire_rules(service: &str) -> WireRules {
+pub(in crate::services) fn wire_rules(service: &str, operation: &str) -> WireRules {
     let also: &[_] = match service {
         // The names of earlier clients.
         "AssetService" => {
@@ -25,7 +25,9 @@ pub(in crate::services) fn wire_rules(service: &str) -> WireRules {
         }
         _ => &[],
     };
-    WireRules { lenient: matches!(service, "WorkItemService" | "TestPlanService"), also }
+    let lenient = matches!(service, "WorkItemService" | "TestPlanService")
+        && operation != "delete_work_item_templates";
+    WireRules { lenient, also }
 }
 
 impl ByValue for RecordKind {}

@@ -62,13 +62,13 @@ fn store() -> TestStore {
 }
 
 #[test]
-fn a_resource_takes_two_files_of_together_at_most_155_lines() {
+fn a_resource_takes_two_files_of_together_at_most_157_lines() {
     let files = [
         include_str!("../../../docs/recipe/fixture.rs"),
         include_str!("../../../docs/recipe/fixtures.rs"),
     ];
     let lines: usize = files.iter().map(|file| file.lines().count()).sum();
-    assert!(lines <= 155, "{lines} lines");
+    assert!(lines <= 157, "{lines} lines");
 }
 
 #[test]
