@@ -21,7 +21,7 @@ fn started(second: i64) -> chrono::DateTime<chrono::Utc> {
 }
 
 fn text_or(at: usize, of: usize, text: &str) -> Option<String> {
-    (at % of > 0).then(|| format!("{text} {}", at * 7 % of))
+    (!at.is_multiple_of(of)).then(|| format!("{text} {}", at * 7 % of))
 }
 
 fn step(at: usize) -> CreateStepRequest {
