@@ -11,10 +11,10 @@ use pyo3::types::PyBytes;
 use stationdb::feeds::{FeedId, PackageId};
 use stationdb::files::{ContentWriter, FileId, UploadFileRequest};
 use stationdb::prelude::*;
-use stationdb::{ContentReader, Control, Error, Result};
+use stationdb::{ContentReader, Control, Result};
 
 use crate::callbacks;
-use crate::errors::{closed, invalid, raised};
+use crate::errors::{closed, invalid, of_file};
 use crate::json::{request, to_python};
 use crate::long::{Watch, long, short};
 use crate::open::{Held, lock};
@@ -68,9 +68,8 @@ impl FileReader {
                 // A directory opens, and fails when it is read.
                 if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
             });
-            let file = file.map_err(|error| {
-                raised(py, &Error::io(format!("opening {}", path.display()), error))
-            })?;
+            let file = file
+                .map_err(|error| of_file(py, format!("opening {}", path.display()), error))?;
             return Ok(Self::File(file));
         }
         if source.hasattr(intern!(py, "read"))? {
@@ -144,9 +143,9 @@ impl FileWriter {
     pub fn open(target: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = target.py();
         if let Some(path) = path_of(target) {
-            let file = py.detach(|| File::create(&path)).map_err(|error| {
-                raised(py, &Error::io(format!("creating {}", path.display()), error))
-            })?;
+            let file = py
+                .detach(|| File::create(&path))
+                .map_err(|error| of_file(py, format!("creating {}", path.display()), error))?;
             return Ok(Self::File(io::BufWriter::with_capacity(1 << 20, file), path));
         }
         if target.hasattr(intern!(py, "write"))? {
@@ -165,9 +164,8 @@ impl FileWriter {
             Self::File(mut file, path) => {
                 let flushed = py.detach(|| file.flush());
                 let done = done.and_then(|value| {
-                    flushed.map(|()| value).map_err(|error| {
-                        raised(py, &Error::io(format!("writing {}", path.display()), error))
-                    })
+                    let attempt = || format!("writing {}", path.display());
+                    flushed.map(|()| value).map_err(|error| of_file(py, attempt(), error))
                 });
                 if done.is_err() {
                     drop(file);

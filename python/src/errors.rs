@@ -63,6 +63,22 @@ pub fn closed(py: Python<'_>, what: &str) -> PyErr {
     raised_as(py, "Closed", &Error::invalid(what))
 }
 
+/// The exception of a file of the caller.
+pub fn of_file(py: Python<'_>, attempt: String, error: std::io::Error) -> PyErr {
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+    let error = Error::io(attempt, error);
+    if is_missing { of_path(py, &error) } else { raised(py, &error) }
+}
+
+/// The exception of an error, of a path where `NotFound` can only mean that.
+pub fn of_path(py: Python<'_>, error: &Error) -> PyErr {
+    let kind = match error.kind() {
+        ErrorKind::NotFound => "PathNotFound".to_owned(),
+        kind => kind_name(kind),
+    };
+    raised_as(py, &kind, error)
+}
+
 /// The exception of an argument that is wrong.
 pub fn invalid(py: Python<'_>, what: impl Into<String>) -> PyErr {
     raised(py, &Error::invalid(what))

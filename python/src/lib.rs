@@ -15,9 +15,12 @@ mod changes;
 mod columns;
 mod content;
 mod errors;
+#[path = "../../tests/common/calls.rs"]
+mod interim;
 mod json;
 mod long;
 mod open;
+mod record_view;
 mod rows;
 mod session;
 #[cfg(feature = "sql")]
@@ -41,9 +44,11 @@ mod _stationdb {
     #[pymodule_export]
     use super::content::{ReaderCore, WriterCore, upload_file, upload_package};
     #[pymodule_export]
+    use super::record_view::RecordView;
+    #[pymodule_export]
     use super::rows::RowsCore;
     #[pymodule_export]
-    use super::session::SessionCore;
+    use super::session::{SessionCore, scan_records};
     #[cfg(feature = "sql")]
     #[pymodule_export]
     use super::sql::sql;

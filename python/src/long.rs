@@ -101,6 +101,16 @@ pub fn long<T: Send>(
     watch: Watch,
     work: impl FnOnce(&Control) -> Result<T> + Send,
 ) -> PyResult<T> {
+    long_as(py, watch, raised, work)
+}
+
+/// As [`long`], with another exception for an error.
+pub fn long_as<T: Send>(
+    py: Python<'_>,
+    watch: Watch,
+    exception: fn(Python<'_>, &Error) -> PyErr,
+    work: impl FnOnce(&Control) -> Result<T> + Send,
+) -> PyResult<T> {
     let raised = Raised::default();
     let mut control = Control::default();
     if let Some(end) = watch.timeout.and_then(|timeout| Instant::now().checked_add(timeout)) {
@@ -109,18 +119,19 @@ pub fn long<T: Send>(
     if let Some(progress) = watch.progress {
         control = reporting(control, progress, &raised);
     }
-    Stoppable { control: &control, raised }.run(py, || work(&control))
+    Stoppable { control: &control, raised, exception }.run(py, || work(&control))
 }
 
 /// Work that the cancel flag of a control stops.
 pub struct Stoppable<'c> {
     control: &'c Control,
     raised: Raised,
+    exception: fn(Python<'_>, &Error) -> PyErr,
 }
 
 impl<'c> Stoppable<'c> {
     pub fn new(control: &'c Control) -> Self {
-        Self { control, raised: Raised::default() }
+        Self { control, raised: Raised::default(), exception: raised }
     }
 
     /// As [`long`].
@@ -137,7 +148,7 @@ impl<'c> Stoppable<'c> {
         let taken = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
         match taken {
             Some(exception) => Err(exception),
-            None => done.map_err(|error| raised(py, &error)),
+            None => done.map_err(|error| (self.exception)(py, &error)),
         }
     }
 }

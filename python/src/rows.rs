@@ -11,6 +11,7 @@ use stationdb::Result;
 use stationdb::arrow::array::{RecordBatch, RecordBatchReader};
 use stationdb::arrow::datatypes::SchemaRef;
 use stationdb::arrow::error::ArrowError;
+use stationdb::scans::RecordStream;
 use stationdb::tables::RowStream;
 use stationdb::{Control, Error};
 
@@ -22,6 +23,7 @@ use crate::open::{Held, Open, lock};
 /// Where rows come from.
 pub enum Source {
     Scan(Box<RowStream>),
+    Records(Box<RecordStream>),
     Batches(std::vec::IntoIter<RecordBatch>),
     #[cfg(feature = "sql")]
     Sql(crate::sql::Answer),
@@ -31,6 +33,7 @@ impl Source {
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         match self {
             Self::Scan(rows) => rows.next(),
+            Self::Records(records) => records.next(),
             Self::Batches(batches) => batches.next().map(Ok),
             #[cfg(feature = "sql")]
             Self::Sql(answer) => answer.next(),

@@ -5,10 +5,15 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use stationdb::prelude::*;
+use stationdb::scans::ScanRecordsRequest;
+use stationdb::serde_json::Value;
 use stationdb::{Control, Result, Session};
 
+use crate::json::{from_python, request, to_python};
 use crate::long::{self, Watch, long, short};
 use crate::open::{Call, Open, SessionSlot, SessionSpec};
+use crate::record_view::RecordView;
+use crate::rows::{RowsCore, Source};
 
 /// All services of the library, of a session or of a transaction.
 pub trait Services:
@@ -80,6 +85,13 @@ pub struct SessionCore {
 }
 
 impl SessionCore {
+    fn answer(&self, py: Python<'_>, operation: &str, arguments: Value) -> PyResult<Value> {
+        let (_call, session) = self.caller.begin(py)?;
+        let list = arguments.as_object().map(|all| all.values().cloned().collect::<Vec<_>>());
+        let list = Value::Array(list.unwrap_or_default());
+        short(py, || crate::interim::call(&session, operation, &list))
+    }
+
     pub fn new(open: &Arc<Open>, spec: SessionSpec) -> Self {
         let slot = Arc::new(SessionSlot::new(spec));
         open.hold(&slot);
@@ -87,8 +99,46 @@ impl SessionCore {
     }
 }
 
+/// Records of a kind as rows.
+#[pyfunction]
+pub fn scan_records(
+    py: Python<'_>,
+    session: &SessionCore,
+    asked: &Bound<'_, PyAny>,
+) -> PyResult<RowsCore> {
+    let asked: ScanRecordsRequest = request(asked, "rows")?;
+    let control = Control::default();
+    let caller = &session.caller;
+    let stream = caller.long(py, None, |services, _| services.scan_records(asked, &control))?;
+    let schema = stream.schema();
+    Ok(RowsCore::new(&caller.open, schema, Source::Records(Box::new(stream)), control))
+}
+
 #[pymethods]
 impl SessionCore {
+    /// Calls an operation by its name.
+    fn call(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        arguments: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let arguments = from_python(arguments, operation)?;
+        let answer = self.answer(py, operation, arguments)?;
+        to_python(py, &answer)
+    }
+
+    /// Calls an operation that returns a record.
+    fn view(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        arguments: &Bound<'_, PyAny>,
+    ) -> PyResult<RecordView> {
+        let arguments = from_python(arguments, operation)?;
+        Ok(RecordView::new(self.answer(py, operation, arguments)?))
+    }
+
     /// Another session of the same store.
     #[pyo3(signature = (user, workspace, all_or_nothing, timeout))]
     fn session(

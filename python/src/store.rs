@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stationdb::{Store, StoreOptions, VerifyLevel};
 
-use crate::errors::{invalid, raised};
+use crate::errors::{invalid, of_path, raised};
 use crate::json::to_python;
-use crate::long::{self, Watch, long};
+use crate::long::{self, Watch, long, long_as};
 use crate::open::{Open, SessionSpec};
 use crate::session::SessionCore;
 
@@ -97,7 +97,7 @@ impl StoreCore {
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let options = store_options(create, options)?;
-        let store = long(py, Watch::default(), |_| {
+        let store = long_as(py, Watch::default(), of_path, |_| {
             if look { options.look(&path) } else { options.open(&path) }
         })?;
         Ok(Self { open: Open::new(store, path.display().to_string()) })
@@ -240,7 +240,7 @@ pub fn restore(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let watch = Watch { progress, timeout: None };
-    let report = long(py, watch, |control| Store::restore(backup, path, control))?;
+    let report = long_as(py, watch, of_path, |control| Store::restore(backup, path, control))?;
     to_python(py, &report)
 }
 
@@ -253,6 +253,6 @@ pub fn salvage(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let watch = Watch { progress, timeout: None };
-    let report = long(py, watch, |control| Store::salvage(damaged, path, control))?;
+    let report = long_as(py, watch, of_path, |control| Store::salvage(damaged, path, control))?;
     to_python(py, &report)
 }

@@ -1,0 +1,48 @@
+"""A store for test stations in one directory: products, results, tables of measured rows, files.
+
+>>> import stationdb, tempfile
+>>> with stationdb.open(tempfile.mkdtemp(), user="line-3") as store:
+...     table = store.tables.create("ramp", index="t")
+...     table.append({"t": [0, 1, 2], "volts": [0.0, 0.5, 1.0]})
+...     store.sql("select max(volts) as peak from ramp").to_pylist()
+[{'peak': 1.0}]
+
+Start at `open`, which returns a `Store`. Its attributes are the services; `Store.session` acts for
+another user, and `Store.transaction` makes several writes one. All exceptions are of the class
+`Error`, and of the built-in class that fits.
+"""
+
+from . import errors
+from ._changes import Change, Changes, Subscriber
+from ._plot import Plot
+from ._rows import Batch, Rows
+from ._session import Services, Session, Transaction
+from ._stationdb import HAS_SQL, __version__
+from ._store import Store, look, open, restore, salvage
+from ._tables import Table, Tables, TableWriter, Waveform
+from .errors import Error
+
+__all__ = [
+    "HAS_SQL",
+    "Batch",
+    "Change",
+    "Changes",
+    "Error",
+    "Plot",
+    "Rows",
+    "Services",
+    "Session",
+    "Store",
+    "Subscriber",
+    "Table",
+    "TableWriter",
+    "Tables",
+    "Transaction",
+    "Waveform",
+    "__version__",
+    "errors",
+    "look",
+    "open",
+    "restore",
+    "salvage",
+]

@@ -1,0 +1,166 @@
+"""Sessions and transactions: a user, and what it can do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from . import _stationdb
+from ._changes import Changes, Subscriber
+from ._progress import Progress
+from ._rows import Rows
+from ._stationdb import ChangesCore, SessionCore
+from ._tables import Tables
+from .errors import UnsupportedError
+
+__all__ = ["Services", "Session", "Transaction"]
+
+
+class Services:
+    """What a store, a session and a transaction have in common: the services."""
+
+    __slots__ = ("_core",)
+
+    _core: SessionCore
+
+    @property
+    def user(self) -> str:
+        """The user who acts."""
+        return self._core.user
+
+    @property
+    def tables(self) -> Tables:
+        """Tables of measured rows."""
+        return Tables(self)
+
+    def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:
+        """Calls an operation of the library by its name, with its arguments by theirs.
+
+        Arguments and answer have the wire form: dicts, lists, texts, numbers. All services and
+        records of this package stand on it; it is here for what they leave out.
+
+        Raises `UnsupportedError` for an operation that there is not; the errors of the operation.
+        """
+        return self._core.call(operation, {} if arguments is None else arguments)
+
+    def sql(self, statement: str, /, **values: Any) -> Rows:
+        """The rows of a statement of SQL that only reads.
+
+        `products`, `results`, `steps` and the other kinds of records are tables, and each measured
+        table is one under its name, as `rows."Loop 1"`. `$name` in the statement stands for the
+        value given as name=….
+
+        Raises `InvalidArgumentError` for a statement that is wrong, and in a transaction
+        `UnsupportedError`.
+
+        >>> db.sql('select count(*) as n from loop where volts > $low', low=0.4).to_pylist()
+        [{'n': 3}]
+        """
+        if not _stationdb.HAS_SQL:
+            raise UnsupportedError("this package was built without SQL")
+        return Rows(_stationdb.sql(self._core, statement, values))
+
+    def changes(self, since: int | None = None, *, follow: bool = False) -> Changes:
+        """Changes after the position `since`; 0 is the first, and from now on without it.
+
+        With `follow` the iterator waits for changes, and never ends.
+
+        Raises `ConflictError` when the log does not reach back to `since`.
+        """
+        return Changes(ChangesCore(self._core, since), follow)
+
+    def position(self) -> int:
+        """The position of the last change: `changes(since=…)` goes on after it."""
+        return _stationdb.position(self._core)
+
+    def subscriber(self, name: str) -> Subscriber:
+        """A reader of changes whose position the store keeps, made if there is none."""
+        return Subscriber(self, name)
+
+    @contextmanager
+    def _nested(self) -> Iterator[Services]:
+        """A transaction for several writes: this one, or a new one."""
+        with self.transaction() as tx:
+            yield tx
+
+    def transaction(self) -> Transaction:
+        """A transaction: what happens in its `with` block happens as a whole, or not at all.
+
+        >>> with db.transaction() as tx:
+        ...     table = tx.tables.create("in one", index="t")
+        ...     table.append({"t": [1], "volts": [0.5]})
+        >>> len(db.tables.get("in one"))
+        1
+        """
+        return Transaction(self._core)
+
+
+class Session(Services):
+    """A user of a store. Cheap to make; safe to use from many threads at once."""
+
+    __slots__ = ()
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+
+    def session(
+        self,
+        user: str | None = None,
+        *,
+        workspace: str | None = None,
+        all_or_nothing: bool = False,
+        timeout: float | None = None,
+    ) -> Session:
+        """Another session: see `Store.session`."""
+        return Session(self._core.session(user, workspace, all_or_nothing, timeout))
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.user!r} on {self._core.path!r}>"
+
+
+class Transaction(Services):
+    """Several writes as one: see `Services.transaction`.
+
+    It commits when its block ends, and rolls back when the block raises. It reads its own writes;
+    others see them after the commit. While it is open the writes of others wait, and a write
+    through another handle of the same thread is a `ConflictError`. After 30 seconds it is rolled
+    back, and its next call is a `DeadlineExceededError`.
+    """
+
+    __slots__ = ("_parent",)
+
+    def __init__(self, parent: SessionCore) -> None:
+        self._parent = parent
+
+    def __enter__(self) -> Transaction:
+        self._core = self._parent.begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._core.commit()
+        else:
+            self._core.rollback()
+
+    @contextmanager
+    def _nested(self) -> Iterator[Services]:
+        yield self
+
+    def transaction(self) -> Transaction:
+        """Refused: a transaction has no transactions inside."""
+        raise UnsupportedError("a transaction is open already; use it")
+
+    def __repr__(self) -> str:
+        return f"<Transaction on {self._parent.path!r}>"
+
+
+PathLike = str | os.PathLike[str]
+__all__ += ["PathLike", "Progress"]
