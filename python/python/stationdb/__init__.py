@@ -12,6 +12,8 @@ another user, and `Store.transaction` makes several writes one. All exceptions a
 `Error`, and of the built-in class that fits.
 """
 
+from typing import Any
+
 from . import errors
 from ._changes import Change, Changes, Subscriber
 from ._plot import Plot
@@ -21,6 +23,21 @@ from ._stationdb import HAS_SQL, __version__
 from ._store import Store, look, open, restore, salvage
 from ._tables import Table, Tables, TableWriter, Waveform
 from .errors import Error
+
+
+
+def __getattr__(name: str) -> Any:
+    # Hundreds of classes, which a program that only appends rows does not wait for.
+    from importlib import import_module
+
+    if name in ("records", "services"):
+        return import_module(f"stationdb.{name}")
+    if not name.startswith("_"):
+        found = getattr(import_module("stationdb.records"), name, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'stationdb' has no attribute {name!r}")
+
 
 __all__ = [
     "HAS_SQL",

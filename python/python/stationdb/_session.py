@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _stationdb
 from ._changes import Changes, Subscriber
-from ._progress import Progress
 from ._rows import Rows
 from ._stationdb import ChangesCore, SessionCore
 from ._tables import Tables
 from .errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from ._files import Feeds, Files
+    from .records import SearchResponse
+    from .services import (
+        Assets,
+        Products,
+        Results,
+        Specs,
+        Steps,
+        Templates,
+        TestPlans,
+        TestPlanTemplates,
+        WorkItems,
+        Workspaces,
+    )
 
 __all__ = ["Services", "Session", "Transaction"]
 
@@ -35,6 +49,90 @@ class Services:
     def tables(self) -> Tables:
         """Tables of measured rows."""
         return Tables(self)
+
+    @property
+    def products(self) -> Products:
+        """Products: part numbers and what they are."""
+        from .services import Products
+
+        return Products(self)
+
+    @property
+    def specs(self) -> Specs:
+        """Specifications of products: limits and conditions."""
+        from .services import Specs
+
+        return Specs(self)
+
+    @property
+    def assets(self) -> Assets:
+        """Instruments, fixtures, devices: where they are, and their calibration."""
+        from .services import Assets
+
+        return Assets(self)
+
+    @property
+    def work_items(self) -> WorkItems:
+        """Work items."""
+        from .services import WorkItems
+
+        return WorkItems(self)
+
+    @property
+    def templates(self) -> Templates:
+        """Templates of work items."""
+        from .services import Templates
+
+        return Templates(self)
+
+    @property
+    def test_plans(self) -> TestPlans:
+        """Test plans."""
+        from .services import TestPlans
+
+        return TestPlans(self)
+
+    @property
+    def test_plan_templates(self) -> TestPlanTemplates:
+        """Templates of test plans."""
+        from .services import TestPlanTemplates
+
+        return TestPlanTemplates(self)
+
+    @property
+    def results(self) -> Results:
+        """Results of tests, and their figures: yields, capability, histograms."""
+        from .services import Results
+
+        return Results(self)
+
+    @property
+    def steps(self) -> Steps:
+        """Steps of results."""
+        from .services import Steps
+
+        return Steps(self)
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """Registered workspaces and their quotas."""
+        from .services import Workspaces
+
+        return Workspaces(self)
+
+    @property
+    def files(self) -> Files:
+        """Files: any bytes, with a name and properties."""
+        from ._files import Files
+
+        return Files(self)
+
+    @property
+    def feeds(self) -> Feeds:
+        """Package feeds and their packages."""
+        from ._files import Feeds
+
+        return Feeds(self)
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:
         """Calls an operation of the library by its name, with its arguments by theirs.
@@ -62,6 +160,24 @@ class Services:
         if not _stationdb.HAS_SQL:
             raise UnsupportedError("this package was built without SQL")
         return Rows(_stationdb.sql(self._core, statement, values))
+
+    def search(
+        self, text: str | None = None, *, kinds: Iterable[str] | None = None, take: int | None = None
+    ) -> SearchResponse:
+        """What full-text search finds, best first: words, "phrases", prefix*es, with AND, OR, NOT.
+
+        `kinds` are the kinds of records to search, as "product" or "work item". It sees every write
+        that was acknowledged.
+
+        Raises `InvalidArgumentError` with the place in a text that is wrong.
+
+        >>> [hit.name for hit in db.search("amplifier", kinds=["product"]).hits]
+        ['Amplifier one', 'Amplifier two']
+        """
+        from .records import SearchRequest, SearchResponse
+
+        asked = SearchRequest(text=text, kinds=list(kinds or []), take=take, highlight=True)
+        return SearchResponse.from_dict(self.call("search", {"request": asked.to_dict()}))
 
     def changes(self, since: int | None = None, *, follow: bool = False) -> Changes:
         """Changes after the position `since`; 0 is the first, and from now on without it.
@@ -160,7 +276,3 @@ class Transaction(Services):
 
     def __repr__(self) -> str:
         return f"<Transaction on {self._parent.path!r}>"
-
-
-PathLike = str | os.PathLike[str]
-__all__ += ["PathLike", "Progress"]
