@@ -34,7 +34,8 @@ pub enum ErrorKind {
     PermissionDenied,
     /// Some items of a batch failed; the inner errors of [`Error::api_error`] name them.
     PartialFailure,
-    /// The deadline of the session or of the call passed.
+    /// The deadline of the session or of the call passed, or a transaction held the write turn for
+    /// longer than the store allows.
     DeadlineExceeded,
     /// The caller cancelled.
     Cancelled,

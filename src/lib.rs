@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. [`Session`]
-//! and [`Transaction`] implement the service traits of the [`prelude`]. Each service has a module
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. [`Session`],
+//! [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each service has a module
 //! with its records, requests and answers ([`products`], [`tables`], …): plain structs whose serde
 //! form is the wire form of the service. [`Error`] has an [`ErrorKind`], which says what went
 //! wrong, and often a [`Place`], which says where.
@@ -372,8 +372,8 @@ pub use model::answer::{Answer, BatchAnswer, Created};
 pub use services::Items;
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, HoldBounds, HoldState, HoldStatus, Identity,
-    Plan, Position, PresentRecord, Session, Settings, Subscriber, SubscriberRef, SyncItem,
-    SyncPoint, SyncStream, Transaction, Visibility, What,
+    OwnedTransaction, Plan, Position, PresentRecord, Session, Settings, Subscriber, SubscriberRef,
+    SyncItem, SyncPoint, SyncStream, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus,

@@ -187,6 +187,37 @@ fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
     assert_holds(&path, &["before", "in the transaction"]);
 }
 
+/// As for the closure, for a transaction that the child commits or drops.
+#[test]
+fn a_transaction_as_a_value_is_committed_by_the_parent_alone() {
+    for commits in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
+        let store =
+            Store::options().maintenance_thread(false).record_cache_bytes(0).open(&path).unwrap();
+        let session = ada(&store);
+        let transaction = session.begin().unwrap();
+        create_product(&transaction, "in the transaction").unwrap();
+        let mut transaction = Some(transaction);
+        let child = Child::start(&told, || {
+            let before = contents(&path);
+            let transaction = transaction.take().unwrap();
+            refused("a product", create_product(&transaction, "lost"))?;
+            if commits {
+                refused("a commit", transaction.commit())?;
+            } else {
+                drop(transaction);
+            }
+            unchanged(&path, &before)
+        });
+        child.end(&told);
+        transaction.take().unwrap().commit().unwrap();
+        drop(session);
+        store.close().unwrap();
+        assert_holds(&path, &["in the transaction"]);
+    }
+}
+
 /// The child returns from the closure of a transaction as if it had done its part.
 #[test]
 fn a_commit_in_a_forked_child_is_refused() {

@@ -34,7 +34,7 @@ mod turn;
 pub(crate) use base::Base;
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
-pub(crate) use file::file_turn::FileTurn;
+pub(crate) use file::file_turn::{FileTurn, PausedTurn};
 pub(crate) use file::names::check_names;
 pub(crate) use file::record_file::{RecordFile, RecordFileOptions};
 pub(crate) use file::rewrite::Replacement;

@@ -1,7 +1,7 @@
-//! Implements a service for both handles, `Session` and `Transaction`.
+//! Implements a service for all handles: `Session`, `Transaction` and `OwnedTransaction`.
 
-/// Declares the public trait of a service, and implements it for [`Session`](crate::Session) and
-/// [`Transaction`](crate::Transaction).
+/// Declares the public trait of a service, and implements it for [`Session`](crate::Session),
+/// [`Transaction`](crate::Transaction) and [`OwnedTransaction`](crate::OwnedTransaction).
 ///
 /// The body of each method is its one implementation, for [`Handle`](crate::session::Handle). It is
 /// compiled once, in this crate; the trait itself has no bodies. The declaration is not indented
@@ -21,23 +21,37 @@ macro_rules! service {
             $($(#[$doc])* fn $method(&self $(, $arg: $ty)*) -> $out;)*
         }
 
-        impl $service for $crate::session::Handle<'_, '_> {
+        impl $service for $crate::session::Handle<'_> {
             $(fn $method(&$this $(, $arg: $ty)*) -> $out $body)*
         }
 
-        impl $service for $crate::session::Session {
-            $(fn $method(&self $(, $arg: $ty)*) -> $out {
-                let _span = $crate::value::trace::call(stringify!($service), stringify!($method));
-                $crate::session::Handle::Session(self).$method($($arg),*)
-            })*
-        }
-
-        impl $service for $crate::session::Transaction<'_> {
-            $(fn $method(&self $(, $arg: $ty)*) -> $out {
-                let _span = $crate::value::trace::call(stringify!($service), stringify!($method));
-                $crate::session::Handle::Transaction(self).$method($($arg),*)
-            })*
+        $crate::services::declare::forward! {
+            $service for {
+                [$crate::session::Session] [$crate::session::Transaction<'_>]
+                [$crate::session::OwnedTransaction]
+            } { $(fn $method($($arg: $ty),*) -> $out;)* }
         }
     };
 }
 pub(crate) use service;
+
+/// Implements a service for public handles, by the implementation for [`Handle`].
+///
+/// [`Handle`]: crate::session::Handle
+macro_rules! forward {
+    ($service:ident for { $([$handle:ty])* } $methods:tt) => {
+        $($crate::services::declare::forward!(@one $service, $handle, $methods);)*
+    };
+    (@one $service:ident, $handle:ty, {
+        $(fn $method:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*
+    }) => {
+        impl $service for $handle {
+            $(fn $method(&self $(, $arg: $ty)*) -> $out {
+                let _span = $crate::value::trace::call(stringify!($service), stringify!($method));
+                let handle = $crate::session::HasHandle::handle(self, stringify!($method));
+                handle.$method($($arg),*)
+            })*
+        }
+    };
+}
+pub(crate) use forward;

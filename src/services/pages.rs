@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::services::queries::{self, QueryRequest};
 use crate::services::{AssetService as _, FileService, SearchService};
-use crate::session::{Handle, Session, Transaction};
+use crate::session::{Handle, HasHandle as _, OwnedTransaction, Session, Transaction};
 
 /// The items of a page, and whether another page follows.
 type PageItems<T> = Result<(Vec<T>, bool)>;
@@ -39,7 +39,7 @@ impl<'s, T> Items<'s, T> {
 
     /// All records of a query, each in the form that `form` makes of it.
     fn of_query<Q: QueryRequest + 's>(
-        handle: Handle<'s, '_>,
+        handle: Handle<'s>,
         query: Q,
         form: fn(Q::Record) -> T,
     ) -> Self
@@ -107,15 +107,15 @@ fn jump<T>(
     Ok((items, has_next))
 }
 
-/// Declares the iterators once for both handles. The expression after a signature makes the
+/// Declares the iterators once for all handles. The expression after a signature makes the
 /// iterator.
 macro_rules! pages {
-    (impl Session, Transaction {
+    (impl Session, Transaction, OwnedTransaction {
         $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty $(,)?)
             -> Items<'_, $item:ty>
             = |$handle:ident| $items:expr;)*
     }) => {
-        impl<'h> Handle<'h, '_> {
+        impl<'h> Handle<'h> {
             $(#[allow(unused_mut, reason = "some queries take the token of the next page")]
             fn $name(self, mut $query: $request) -> Items<'h, $item> {
                 let $handle = self;
@@ -123,12 +123,11 @@ macro_rules! pages {
             })*
         }
 
-        pages!(@methods Session, Session { $($(#[$doc])* $name($query: $request) -> $item;)* });
-        pages!(@methods Transaction, Transaction<'_> {
-            $($(#[$doc])* $name($query: $request) -> $item;)*
-        });
+        pages!(@methods Session { $($(#[$doc])* $name($query: $request) -> $item;)* });
+        pages!(@methods Transaction<'_> { $($(#[$doc])* $name($query: $request) -> $item;)* });
+        pages!(@methods OwnedTransaction { $($(#[$doc])* $name($query: $request) -> $item;)* });
     };
-    (@methods $variant:ident, $subject:ty {
+    (@methods $subject:ty {
         $($(#[$doc:meta])* $name:ident($query:ident: $request:ty) -> $item:ty;)*
     }) => {
         impl $subject {
@@ -139,7 +138,7 @@ macro_rules! pages {
                 /// total. Counts are not computed. If the query fails, the error is the iterator's
                 /// last item.
                 pub fn $name(&self, $query: $request) -> Items<'_, $item> {
-                    Handle::$variant(self).$name($query)
+                    self.handle(stringify!($name)).$name($query)
                 }
             )*
         }
@@ -147,7 +146,7 @@ macro_rules! pages {
 }
 
 pages! {
-impl Session, Transaction {
+impl Session, Transaction, OwnedTransaction {
     /// All products that `query_products` of
     /// [`ProductService`](crate::products::ProductService) finds.
     ///

@@ -23,8 +23,9 @@ pub(crate) use access::holders::Holder;
 pub use access::identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use access::options::Settings;
 pub use access::runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
-pub(crate) use access::sessions::{Access, Handle, STORE_USER};
-pub use access::sessions::{Session, Transaction};
+pub use access::sessions::Session;
+pub(crate) use access::sessions::{Access, Handle, HasHandle, STORE_USER};
+pub use access::transaction::{OwnedTransaction, Transaction};
 pub(crate) use engine::{Checkpoints, Engine};
 pub use feed::changes::{ChangeEvent, ChangeStream};
 #[cfg(any(test, feature = "fuzzing"))]

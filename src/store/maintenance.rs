@@ -130,7 +130,8 @@ fn run_steps(
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     report.time_ahead = engine.time_ahead();
-    let session = Session::of_store(engine);
+    // A pass that waits for the write turn ends with the thread: a transaction may have the turn.
+    let session = Session::of_store(engine).with_control(control);
     // First, because tables go with results.
     report.results_deleted = steps.run(|| retain_results(engine, &session, control));
     let mut due = steps.run(|| tables::due(&session));

@@ -281,6 +281,8 @@ impl StoreOptions {
         /// Bytes in use up to which maintenance rewrites the record file if more than nine
         /// sixteenths of it are free; 0 for never.
         record_rewrite_bytes_max: u64;
+        /// Milliseconds for which a transaction may hold the write turn.
+        transaction_hold_ms: u64;
         /// Whether a thread seals, merges and removes files in the background.
         maintenance_thread: bool;
         /// Entries of the change log that are kept also for readers without a hold.

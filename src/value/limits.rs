@@ -194,6 +194,8 @@ pub const SUBSCRIBER_NAME_BYTES: usize = 256;
 pub const SUBSCRIBER_HOLD_MS: u64 = 315_576_000_000;
 /// Bytes of the change log that a subscriber may hold.
 pub const SUBSCRIBER_HOLD_BYTES: u64 = 64 * 1024 * 1024 * 1024;
+/// Milliseconds for which a transaction holds the write turn, unless the options say otherwise.
+pub const TRANSACTION_HOLD_MS_DEFAULT: u64 = 30_000;
 /// Milliseconds for which a subscriber holds the change log, unless it or the options say
 /// otherwise: 14 days.
 pub const SUBSCRIBER_HOLD_MS_DEFAULT: u64 = 1_209_600_000;

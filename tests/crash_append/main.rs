@@ -34,6 +34,7 @@ mod sessions;
 mod sizes;
 mod station;
 mod tables;
+mod transactions;
 #[cfg(feature = "packages")]
 mod written;
 

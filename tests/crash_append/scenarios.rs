@@ -126,7 +126,7 @@ impl Scenario for Checkpoints {
         for number in 0..COMMITS {
             let name = checkpoint_name(number);
             if is_transaction(number) {
-                history.step(name.clone(), || write_together(&store, &name))?;
+                history.step(name.clone(), || write_together(&store, &name, number % 2 == 0))?;
             } else {
                 history.step(name.clone(), || ada(&store).register_subscriber(&name).map(drop))?;
             }
@@ -161,13 +161,20 @@ fn is_transaction(number: u32) -> bool {
     number % 7 == 3
 }
 
-fn write_together(store: &Store, name: &str) -> Result<(), Error> {
-    ada(store).transaction(|transaction| {
+/// As the closure's form, or as a value.
+fn write_together(store: &Store, name: &str, is_value: bool) -> Result<(), Error> {
+    let write = |transaction: &dyn ProductService| {
         (0..TOGETHER).try_for_each(|part| {
             let request = CreateProductRequest::new(format!("{name}-{part}")).name(name.to_owned());
             transaction.create_products(vec![request]).map(drop)
         })
-    })
+    };
+    if !is_value {
+        return ada(store).transaction(|transaction| write(transaction));
+    }
+    let transaction = ada(store).begin()?;
+    write(&transaction)?;
+    transaction.commit()
 }
 
 /// The name of a subscriber; each seventh is too long for the journal.

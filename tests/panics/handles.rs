@@ -118,7 +118,7 @@ fn file(w: &World) -> Result<ContentReader> {
     w.session("ada").open_file(&w.secret.file.as_str().into())
 }
 
-/// Two probes of each page iterator, one through a session and one through a transaction. Each reads
+/// Three probes of each page iterator, through a session and both forms of a transaction. Each reads
 /// all pages of the query that follows the name, and what it meets is the last item.
 macro_rules! page_probes {
     ($($name:ident(|$world:ident| $query:expr);)*) => {
@@ -132,6 +132,12 @@ macro_rules! page_probes {
                 let (session, query) = ($world.session("ada"), request($query));
                 disk.begin();
                 session.transaction(|tx| read_pages(tx.$name(query)))
+            }),
+            (concat!("OwnedTransaction::", stringify!($name)), |$world: World, disk: &PanickingDisk| {
+                let (session, query) = ($world.session("ada"), request($query));
+                disk.begin();
+                let transaction = session.begin()?;
+                read_pages(transaction.$name(query))
             }),
         )*]
     };
@@ -152,7 +158,7 @@ fn read_pages<T>(mut items: Items<'_, T>) -> Result<()> {
 }
 
 fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 34] = page_probes! {
+    let table: [(&'static str, Run); 51] = page_probes! {
         products(|w| json!({"take": 1}));
         results(|w| json!({"take": 1}));
         specifications(|w| json!({"productIds": [w.open.product, w.secret.product], "take": 1}));
@@ -304,7 +310,7 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
 }
 
 fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 51] = calls! { reads |w, d|
+    let table: [(&'static str, Run); 53] = calls! { reads |w, d|
         "RunStart::start" => start.start(&w.session("ada")),
             where start = stationdb::results::Run::begin("P", "S", "G");
         "Run::resume" => stationdb::results::Run::resume(&ada, &left[0].id.clone().unwrap()),
@@ -365,6 +371,17 @@ fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
             tx.delete_file(&w.secret.file.as_str().into())?;
             tx.query_products(request(json!({"take": 10}))).map(drop)
         }), where ada = w.session("ada");
+        "OwnedTransaction::commit" => transaction.commit(), where transaction = {
+            let transaction = w.session("ada").begin()?;
+            transaction.delete_product(&w.secret.product.as_str().into())?;
+            transaction.delete_file(&w.secret.file.as_str().into())?;
+            transaction
+        };
+        "Session::begin" => {
+            let transaction = ada.begin()?;
+            transaction.delete_product(&w.secret.product.as_str().into())?;
+            transaction.query_products(request(json!({"take": 10}))).map(drop)
+        }, where ada = w.session("ada");
         "Session::register_subscriber" => w.session("ada").register_subscriber("replica");
         "Session::register_subscriber_with" =>
             w.session("ada").register_subscriber_with("r", HoldBounds::new(1, 1));

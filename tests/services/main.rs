@@ -36,6 +36,7 @@ mod sizes;
 mod specifications;
 mod tables;
 mod test_plans;
+mod transactions;
 mod utilizations;
 mod work_items;
 mod workspaces;

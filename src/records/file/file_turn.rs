@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::recent_log::RecentLog;
-use super::write_tables::WriteTables;
+use super::write_tables::{ClosedTables, WriteTables};
 use crate::error::{Error, Result};
 use crate::records::error::from_redb;
 use crate::records::journal::Link;
@@ -32,6 +32,18 @@ pub(crate) struct FileTurn<'t> {
     log: RecentLog,
 }
 
+/// What is kept of a turn between two calls of a transaction, while its tables are closed.
+///
+/// redb's tables borrow the transaction, so a value that owns both cannot keep them open. Opening
+/// one takes about as long as reading a row.
+pub(crate) struct PausedTurn {
+    tables: ClosedTables,
+    runs: Option<Manifest>,
+    entries: Sets,
+    ahead: Option<Ahead>,
+    log: RecentLog,
+}
+
 /// Number of changes of index entries from which on runs are merged in another thread.
 const MANY_ENTRIES: usize = 2_048;
 
@@ -45,6 +57,26 @@ impl<'t> FileTurn<'t> {
             ahead: RefCell::default(),
             log: RecentLog::default(),
         }
+    }
+
+    /// Closes the tables until [`Self::resume`].
+    ///
+    /// # Errors
+    /// Those of a write. The changes are then lost, so the transaction must not be committed.
+    pub(crate) fn pause(self) -> Result<PausedTurn> {
+        let Self { tables, runs, entries, ahead, log } = self;
+        let tables = tables.pause()?;
+        Ok(PausedTurn { tables, runs, entries, ahead: ahead.into_inner(), log })
+    }
+
+    /// Continues a turn in the transaction in which it was paused.
+    ///
+    /// # Errors
+    /// As [`Self::pause`].
+    pub(crate) fn resume(transaction: &'t WriteTransaction, paused: PausedTurn) -> Result<Self> {
+        let PausedTurn { tables, runs, entries, ahead, log } = paused;
+        let tables = WriteTables::reopen(transaction, tables)?;
+        Ok(Self { tables, runs, entries, ahead: RefCell::new(ahead), log })
     }
 
     /// Applies changes in order.

@@ -1,6 +1,7 @@
 //! An open write transaction of redb, and its commit.
 
 use std::sync::Arc;
+use std::thread;
 
 use super::free_space::FreeSpace;
 use super::medium::Medium;
@@ -15,7 +16,8 @@ pub(in crate::records) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'st
 /// is aborted if it is dropped without a commit.
 ///
 /// redb may panic on damaged pages while it aborts, even while an earlier panic unwinds. Both
-/// panics are caught.
+/// panics are caught. While a panic unwinds, redb does not abort: the pages of the transaction would
+/// be lost until the next opening finds them. So another thread aborts it then.
 pub(crate) struct WriteTransaction {
     /// `None` after it was committed or dropped.
     transaction: Option<redb::WriteTransaction>,
@@ -74,7 +76,13 @@ impl WriteTransaction {
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
-        let _ = drop_guarded("aborting a write", self.transaction.take());
+        let transaction = self.transaction.take();
+        let abort = move || drop_guarded("aborting a write", transaction);
+        if !thread::panicking() {
+            let _ = abort();
+        } else if let Ok(thread) = thread::Builder::new().spawn(abort) {
+            let _ = thread.join();
+        }
     }
 }
 

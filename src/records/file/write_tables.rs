@@ -48,6 +48,15 @@ fn to_write<'s, 't>(
     place.as_mut().ok_or_else(missing)
 }
 
+/// What is kept of the tables while they are closed between two calls.
+pub(in crate::records) struct ClosedTables {
+    base: Arc<Base>,
+    sums: Sums,
+    removed_bytes: u64,
+    /// Which of them were written.
+    written: [bool; Table::COUNT],
+}
+
 impl<'t> WriteTables<'t> {
     pub(in crate::records) fn new(transaction: &'t WriteTransaction, base: Arc<Base>) -> Self {
         Self {
@@ -57,6 +66,33 @@ impl<'t> WriteTables<'t> {
             sums: Sums::default(),
             removed_bytes: 0,
         }
+    }
+
+    /// Closes the tables until [`Self::reopen`].
+    pub(in crate::records) fn pause(mut self) -> Result<ClosedTables> {
+        let written = self.tables.each_ref().map(Option::is_some);
+        self.close()?;
+        Ok(ClosedTables {
+            base: self.base.clone(),
+            sums: std::mem::take(&mut self.sums),
+            removed_bytes: self.removed_bytes,
+            written,
+        })
+    }
+
+    /// Opens again those of the tables that were written.
+    pub(in crate::records) fn reopen(
+        transaction: &'t WriteTransaction,
+        closed: ClosedTables,
+    ) -> Result<Self> {
+        let ClosedTables { base, sums, removed_bytes, written } = closed;
+        let mut opened = Self::new(transaction, base);
+        (opened.sums, opened.removed_bytes) = (sums, removed_bytes);
+        let is_written = |table: &Table| written.get(table.position()) == Some(&true);
+        for table in Table::ALL.into_iter().filter(is_written) {
+            opened.table_mut(table)?;
+        }
+        Ok(opened)
     }
 
     /// The table, if it was opened for writing.

@@ -11,6 +11,7 @@ use super::options::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Snapshot;
 use crate::session::engine::Engine;
+use crate::session::engine::turns::Patience;
 use crate::value::{Action, Control, Service};
 
 /// The engine, the caller, and the caller's defaults.
@@ -128,6 +129,11 @@ impl Context {
     #[must_use]
     pub(crate) fn control(&self, control: &Control) -> Control {
         self.control.as_ref().map_or_else(|| control.clone(), |outer| control.within(outer))
+    }
+
+    /// How long a call waits for its turn to write.
+    pub(in crate::session) fn patience(&self) -> Patience {
+        Patience { deadline: self.deadline(), control: self.control.clone() }
     }
 
     /// The deadline of every call.

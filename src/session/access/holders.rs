@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) enum Holder {
     /// A session, or a clone of one.
     Session,
+    /// A transaction that was begun and has not ended.
+    Transaction,
     /// A change stream.
     ChangeStream,
     /// A scan of records.
@@ -22,6 +24,7 @@ pub(crate) enum Holder {
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
     sessions: AtomicUsize,
+    transactions: AtomicUsize,
     change_streams: AtomicUsize,
     record_streams: AtomicUsize,
     content_writers: AtomicUsize,
@@ -31,6 +34,7 @@ impl Holders {
     fn count(&self, holder: Holder) -> Option<&AtomicUsize> {
         match holder {
             Holder::Session => Some(&self.sessions),
+            Holder::Transaction => Some(&self.transactions),
             Holder::ChangeStream => Some(&self.change_streams),
             Holder::RecordStream => Some(&self.record_streams),
             Holder::ContentWriter => Some(&self.content_writers),
@@ -49,6 +53,7 @@ impl Holders {
         let parts: Vec<String> = [
             of(store_clones, "clone of the store", "clones of the store"),
             of(count(&self.sessions), "session", "sessions"),
+            of(count(&self.transactions), "open transaction", "open transactions"),
             of(count(&self.change_streams), "change stream", "change streams"),
             of(count(&self.record_streams), "scan of records", "scans of records"),
             of(

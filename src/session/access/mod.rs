@@ -6,3 +6,4 @@ pub(super) mod identity;
 pub(super) mod options;
 pub(super) mod runner;
 pub(super) mod sessions;
+pub(super) mod transaction;

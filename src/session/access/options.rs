@@ -70,6 +70,10 @@ pub struct Settings {
     /// Maintenance rewrites a record file that is more than half free if at most this many bytes of
     /// it are in use. Writers wait meanwhile. Default 64 MiB; 0 turns rewriting off.
     pub record_rewrite_bytes_max: u64,
+    /// Milliseconds for which a transaction may hold the write turn, from its begin; default 30 s.
+    /// Past that it is rolled back, see [`OwnedTransaction`](crate::OwnedTransaction). `u64::MAX` is
+    /// no bound.
+    pub transaction_hold_ms: u64,
     /// Whether a background thread seals, merges and sweeps; default on.
     pub maintenance_thread: bool,
     /// Entries of the change log that are kept also for readers without a hold; default 1,000,000.
@@ -115,6 +119,7 @@ impl Default for Settings {
             memory_table_bytes: limits::MEMORY_TABLE_BYTES,
             quick_repair: false,
             record_rewrite_bytes_max: limits::RECORD_REWRITE_BYTES_MAX,
+            transaction_hold_ms: limits::TRANSACTION_HOLD_MS_DEFAULT,
             maintenance_thread: true,
             log_entries_max: 1_000_000,
             subscriber_hold_ms: limits::SUBSCRIBER_HOLD_MS_DEFAULT,

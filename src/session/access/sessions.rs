@@ -1,24 +1,20 @@
 //! The handles through which services reach the store: a session, in which each call is its own
 //! transaction, or one open transaction.
 
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::context::Context;
 use super::holders::{Hold, Holder};
 use super::identity::Identity;
-use crate::error::{Error, ErrorKind, Result};
-use crate::session::engine::turns::outcome_unknown;
-use crate::session::engine::{Engine, Room};
-use crate::session::feed::event::Event;
+use super::transaction::{OpenTransaction, OwnedTransaction, Transaction};
+use crate::error::{Error, Result};
+use crate::session::engine::Engine;
 use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::session::write::write_path;
 use crate::session::write::write_path::Plan;
-use crate::session::write::written::{FileSlot, Ready, Written};
 use crate::value::{Control, guarded};
 
 /// The user id under which the store itself writes.
@@ -81,14 +77,45 @@ fn not_run() -> Error {
 }
 
 /// Either handle. The services are implemented for this one type, so their code is compiled once,
-/// in this crate. The macro `service!` implements each service trait for [`Session`] and
-/// [`Transaction`].
-pub(crate) enum Handle<'h, 't> {
+/// in this crate. The macro `service!` implements each service trait for [`Session`],
+/// [`Transaction`] and [`OwnedTransaction`].
+pub(crate) enum Handle<'h> {
     Session(&'h Session),
-    Transaction(&'h Transaction<'t>),
+    Transaction(&'h OpenTransaction),
 }
 
-impl Access for Handle<'_, '_> {
+/// What has a handle.
+pub(crate) trait HasHandle {
+    /// The handle for a call of this operation.
+    fn handle(&self, operation: &'static str) -> Handle<'_>;
+}
+
+impl HasHandle for Session {
+    fn handle(&self, _: &'static str) -> Handle<'_> {
+        Handle::Session(self)
+    }
+}
+
+impl HasHandle for Transaction<'_> {
+    fn handle(&self, operation: &'static str) -> Handle<'_> {
+        Handle::of_transaction(self.open(), operation)
+    }
+}
+
+impl HasHandle for OwnedTransaction {
+    fn handle(&self, operation: &'static str) -> Handle<'_> {
+        Handle::of_transaction(self.open(), operation)
+    }
+}
+
+impl<'h> Handle<'h> {
+    fn of_transaction(open: &'h OpenTransaction, operation: &'static str) -> Self {
+        open.calls(operation);
+        Self::Transaction(open)
+    }
+}
+
+impl Access for Handle<'_> {
     fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
         match self {
             Self::Session(session) => session.read_view(f),
@@ -206,7 +233,7 @@ impl Session {
 
     /// The same session, whose calls end at the deadline of `control`, and with `Cancelled` after
     /// [`Control::cancel`]. Reads check both while they work; a write checks them before it begins.
-    /// A call that waits for its turn to write checks the cancel flag when its turn comes.
+    /// A call that waits for its turn to write leaves the queue, unless a commit has taken it.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -273,12 +300,13 @@ impl Session {
     /// Runs `f` in one atomic commit over all services. `f` sees its own writes at once; all others
     /// see them after this returns `Ok`.
     ///
-    /// If `f` fails, none of its writes are kept. The transaction holds the write turn: a write
-    /// through another handle on the same thread is refused as a conflict, and the writes of other
-    /// threads wait.
+    /// If `f` fails or panics, none of its writes are kept. The transaction holds the write turn,
+    /// for as long as [`Settings::transaction_hold_ms`](crate::Settings::transaction_hold_ms)
+    /// allows: see [`OwnedTransaction`], of which this is the form that ends with a closure.
     ///
     /// # Errors
-    /// The error that `f` returned; `Latched`, `OutcomeUnknown` or `NoSpace` when the disk failed.
+    /// The error that `f` returned, and those of [`Session::begin`] and
+    /// [`OwnedTransaction::commit`].
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -293,8 +321,24 @@ impl Session {
     /// # }
     /// ```
     pub fn transaction<T>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let _turn = write_path::exclusive(&self.context)?;
-        run_transaction(&self.context, f)
+        let transaction = self.begin()?;
+        // The closure is the host's code and runs in no guard, so its panic reaches the host
+        // unchanged, and drops the transaction on its way.
+        let value = f(&transaction.borrowed())?;
+        transaction.commit().map(|()| value)
+    }
+
+    /// Begins a transaction that ends when its owner commits or drops it. It waits for the write
+    /// turn, as a write does.
+    ///
+    /// [`OwnedTransaction`] has an example, and says what the transaction holds back.
+    ///
+    /// # Errors
+    /// `Conflict` when this thread has a transaction already; `DeadlineExceeded` and `Cancelled`
+    /// when the session ends before the turn comes; `Latched`; `Unsupported` for a session over one
+    /// snapshot.
+    pub fn begin(&self) -> Result<OwnedTransaction> {
+        OwnedTransaction::begin(&self.context)
     }
 }
 
@@ -318,157 +362,5 @@ impl Access for Session {
 
     fn is_transaction(&self) -> bool {
         false
-    }
-}
-
-/// A handle inside [`Session::transaction`]. It implements every service trait, and reads its own
-/// writes.
-pub struct Transaction<'t> {
-    context: &'t Arc<Context>,
-    slot: &'t FileSlot,
-    state: RefCell<TransactionState<'t>>,
-    /// Whether a write failed while it was applied.
-    failed: Cell<bool>,
-    /// The first refused write of a transaction that fails as a whole.
-    refused: RefCell<Option<Error>>,
-}
-
-struct TransactionState<'t> {
-    written: Written<'t>,
-    events: Vec<Event>,
-    /// Bytes that its writes add.
-    room: Room,
-    changed: bool,
-}
-
-impl std::fmt::Debug for Transaction<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Transaction").field("context", &self.context).finish_non_exhaustive()
-    }
-}
-
-fn run_transaction<T>(
-    context: &Arc<Context>,
-    f: impl FnOnce(&Transaction<'_>) -> Result<T>,
-) -> Result<T> {
-    context.engine.count_free_pages()?;
-    let slot = FileSlot::new();
-    let transaction = Transaction::open(context, &slot);
-    // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
-    // The transaction is ended before the panic goes on: redb, dropped during unwinding, would leak
-    // pages of the record file until the next opening finds them.
-    let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
-        Ok(outcome) => outcome?,
-        Err(panic) => {
-            drop(transaction);
-            drop(slot);
-            resume_unwind(panic)
-        }
-    };
-    let sequence = context.engine.sequence() + 1;
-    let Some(ready) = transaction.finish(sequence)? else { return Ok(value) };
-    ready
-        .commit(&context.engine, slot, sequence)
-        .map(|()| value)
-        .map_err(|error| outcome_unknown(&error, "the transaction"))
-}
-
-impl<'t> Transaction<'t> {
-    /// Whether its changes are in the record file already.
-    #[cfg(test)]
-    pub(crate) fn is_in_file(&self) -> bool {
-        matches!(self.state.borrow().written, Written::File(_))
-    }
-
-    fn open(context: &'t Arc<Context>, slot: &'t FileSlot) -> Self {
-        let written = Written::open(&context.engine);
-        let state =
-            TransactionState { written, events: Vec::new(), room: Room::default(), changed: false };
-        Self {
-            context,
-            slot,
-            state: RefCell::new(state),
-            failed: Cell::new(false),
-            refused: RefCell::new(None),
-        }
-    }
-
-    /// Prepares the commit `sequence`; `None` if nothing was changed.
-    fn finish(self, sequence: u64) -> Result<Option<Ready>> {
-        if self.failed.get() {
-            return Err(Error::new(
-                ErrorKind::Io,
-                "a write of this transaction failed while it was applied, so the transaction was \
-                 rolled back; reopen the store and try again",
-            ));
-        }
-        if let Some(refusal) = self.refused.into_inner() {
-            return Err(refusal);
-        }
-        let engine = &self.context.engine;
-        let TransactionState { written, events, changed, .. } = self.state.into_inner();
-        if !changed {
-            return Ok(None);
-        }
-        // The last point at which the transaction can still end without a change.
-        self.context.check_deadline()?;
-        let mut rows = vec![engine.state_row(sequence)];
-        if !events.is_empty() {
-            rows.push(write_path::log_row(engine, self.context, sequence, events)?);
-        }
-        engine.check_place()?;
-        written.finish(engine, rows).map(Some).inspect_err(|error| engine.set_latch(error))
-    }
-}
-
-fn nested() -> Error {
-    Error::conflict(
-        "a call inside another call of the same transaction cannot write; make the calls one after \
-         the other",
-    )
-}
-
-impl Access for Transaction<'_> {
-    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
-        self.context.check_deadline()?;
-        let state = self.state.try_borrow().map_err(|_| nested())?;
-        guarded("reading", || {
-            f(&View::new(state.written.source(), self.context, &state.events));
-            Ok(())
-        })
-    }
-
-    fn write_plan(&self, plan: Plan) -> Result<()> {
-        self.context.engine.check_process()?;
-        self.context.check_deadline()?;
-        let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
-        let TransactionState { written, room, .. } = &mut *state;
-        let planned = guarded("planning a write", || {
-            write_path::plan_over(written.source(), self.context, room, plan)
-        });
-        let (changes, events) = planned.inspect_err(|error| {
-            if self.context.fails_whole {
-                self.refused.borrow_mut().get_or_insert_with(|| error.clone());
-            }
-        })?;
-        if !changes.is_empty() {
-            let applied = state.written.apply(&self.context.engine, self.slot, changes);
-            if let Err(error) = applied {
-                self.failed.set(true);
-                self.context.engine.set_latch(&error);
-                return Err(error);
-            }
-            state.events.extend(events);
-            state.changed = true;
-        }
-        Ok(())
-    }
-
-    fn context(&self) -> &Arc<Context> {
-        self.context
-    }
-
-    fn is_transaction(&self) -> bool {
-        true
     }
 }

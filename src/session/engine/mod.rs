@@ -53,7 +53,7 @@ pub(crate) struct Engine {
     journal: Mutex<Journal>,
     pub(crate) checkpoints: Arc<Checkpoints>,
     /// The queue of writers.
-    pub(in crate::session) turns: Turns<Planned, ()>,
+    pub(in crate::session) turns: Arc<Turns<Planned, ()>>,
     /// Seed of generated ids; drawn when the store was created.
     pub(crate) seed: u64,
     /// Key of continuation tokens; drawn when the store was created.
@@ -146,7 +146,7 @@ impl Engine {
             records: RwLock::new(records),
             journal: Mutex::new(journal),
             checkpoints: Arc::default(),
-            turns: Turns::default(),
+            turns: Arc::default(),
             seed,
             token_key,
             search,

@@ -2,7 +2,7 @@
 //! with one over a scheduler that explores interleavings.
 
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
-pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 pub(super) use std::thread::{ThreadId, current};
 pub(super) use std::time::Instant;
 

@@ -10,6 +10,9 @@
 //! - Every caller gets an answer, even if its leader panics.
 //! - A group runs in the order in which it was queued.
 //! - An exclusive turn (an explicit transaction) shares its commit with no other plan.
+//! - A transaction that has the turn for longer than it may is rolled back by whoever waits for it:
+//!   the thread that began it may never come back.
+//! - Nobody waits for itself: the thread that used the turn last is refused.
 //! - The latch is set before the next leader checks it. Otherwise that leader would write over a
 //!   state that failed.
 //!
@@ -21,23 +24,68 @@ use std::time::Duration;
 
 use super::latch::Latch;
 use super::sync::{
-    Arc, AtomicBool, Condvar, Instant, Mutex, MutexGuard, Ordering, ThreadId, current, wait_at_most,
+    Arc, AtomicBool, Condvar, Instant, Mutex, MutexGuard, Ordering, ThreadId, Weak, current,
+    wait_at_most,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::limits;
+use crate::value::{Control, limits};
 
 /// A group that took at least this long waited for its disk.
 const SLOW_COMMIT: Duration = Duration::from_millis(1);
 /// The longest time that a leader waits for more plans to arrive.
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
 
+/// How often a caller looks whether it was cancelled, and whether a transaction that is overdue has
+/// ended its call.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a caller waits for its turn.
+#[derive(Clone, Default)]
+pub(in crate::session) struct Patience {
+    pub(in crate::session) deadline: Option<Instant>,
+    /// Whose cancel flag ends the wait.
+    pub(in crate::session) control: Option<Control>,
+}
+
+/// A transaction that has the turn, as those see it who wait for the turn.
+pub(in crate::session) trait Holder: Send + Sync {
+    /// Which one it is.
+    fn describe(&self) -> String;
+
+    /// Rolls it back, which ends its turn, if it is overdue and no call works on it.
+    fn take_back(&self);
+}
+
+/// Who leads, and since when.
+struct Leader {
+    /// The thread that used the turn last.
+    thread: ThreadId,
+    began: Instant,
+    what: &'static str,
+    /// The transaction that has the turn, and until when it may have it.
+    held: Option<(Weak<dyn Holder>, Option<Instant>)>,
+}
+
+impl Leader {
+    fn of<P, A>(job: &Job<P, A>) -> Self {
+        Self { thread: job.thread, began: Instant::now(), what: job.what, held: None }
+    }
+
+    /// How long it may go on; `None` without a bound.
+    fn left(&self) -> Option<Duration> {
+        let until = self.held.as_ref()?.1.as_ref()?;
+        Some(until.saturating_duration_since(Instant::now()))
+    }
+}
+
 /// A caller in the queue. Its flags are changed only under the lock of `QueueState`.
 struct Job<P, A> {
     /// `None` for an exclusive turn, and after the leader took the plan.
     plan: Mutex<Option<P>>,
     exclusive: bool,
-    /// When the caller gives up waiting in the queue.
-    deadline: Option<Instant>,
+    /// What the caller does, in the errors of others.
+    what: &'static str,
+    patience: Patience,
     thread: ThreadId,
     answer: Mutex<Option<Result<A>>>,
     done: AtomicBool,
@@ -46,10 +94,11 @@ struct Job<P, A> {
 }
 
 impl<P, A> Job<P, A> {
-    fn new(plan: Option<P>, deadline: Option<Instant>) -> Arc<Self> {
+    fn new(plan: Option<P>, what: &'static str, patience: Patience) -> Arc<Self> {
         Arc::new(Self {
             exclusive: plan.is_none(),
-            deadline,
+            what,
+            patience,
             plan: Mutex::new(plan),
             thread: current().id(),
             answer: Mutex::new(None),
@@ -57,6 +106,11 @@ impl<P, A> Job<P, A> {
             promoted: AtomicBool::new(false),
             wake: Condvar::new(),
         })
+    }
+
+    /// Whether its wait is over.
+    fn is_called(&self) -> bool {
+        self.done.load(Ordering::SeqCst) || self.promoted.load(Ordering::SeqCst)
     }
 
     fn take_answer(&self) -> Result<A> {
@@ -72,7 +126,7 @@ pub(in crate::session) struct Member<P, A> {
 
 struct QueueState<P, A> {
     queue: VecDeque<Arc<Job<P, A>>>,
-    leader: Option<ThreadId>,
+    leader: Option<Leader>,
     /// Plans of the last group plus those queued at its end: an estimate of how many writers are
     /// active.
     writers: usize,
@@ -81,6 +135,11 @@ struct QueueState<P, A> {
 }
 
 impl<P, A> QueueState<P, A> {
+    /// Whether the turn is that of this thread.
+    fn is_own(&self) -> bool {
+        self.leader.as_ref().is_some_and(|leader| leader.thread == current().id())
+    }
+
     /// Removes a caller from the queue; returns false if a group has already taken it.
     fn withdraw(&mut self, job: &Arc<Job<P, A>>) -> bool {
         let place = self.queue.iter().position(|queued| Arc::ptr_eq(queued, job));
@@ -111,14 +170,14 @@ impl<P, A> Default for Turns<P, A> {
     }
 }
 
-/// The turn of the thread that leads.
+/// The turn of the caller that leads.
 ///
 /// It ends when dropped, also when the leader panics: that marks the jobs of its group as done, and
 /// promotes the job at the front of the queue. The successor is named under the same lock that
 /// marks the group as done. A gap between the two would let a caller that arrives in it become a
 /// second leader.
-pub(in crate::session) struct Leadership<'t, P, A> {
-    turns: &'t Turns<P, A>,
+pub(in crate::session) struct Leadership<P, A> {
+    turns: Arc<Turns<P, A>>,
     jobs: Vec<Arc<Job<P, A>>>,
     began: Instant,
     /// The plans of the group, in the order of the queue. The first is this thread's own.
@@ -128,14 +187,14 @@ pub(in crate::session) struct Leadership<'t, P, A> {
 }
 
 /// What becomes of a plan that was queued.
-pub(in crate::session) enum Queued<'t, P, A> {
+pub(in crate::session) enum Queued<P, A> {
     /// Another thread led its group and answered it.
     Answered(Result<A>),
     /// This thread leads: it runs the plans, commits them and settles the group.
-    Leads(Leadership<'t, P, A>),
+    Leads(Leadership<P, A>),
 }
 
-impl<P, A> Drop for Leadership<'_, P, A> {
+impl<P, A> Drop for Leadership<P, A> {
     fn drop(&mut self) {
         let mut state = lock(&self.turns.state);
         state.writers = self.jobs.len() + state.queue.len();
@@ -147,7 +206,7 @@ impl<P, A> Drop for Leadership<'_, P, A> {
         match state.queue.front().cloned() {
             Some(next) => {
                 next.promoted.store(true, Ordering::SeqCst);
-                state.leader = Some(next.thread);
+                state.leader = Some(Leader::of(&next));
                 next.wake.notify_one();
             }
             None => state.leader = None,
@@ -159,25 +218,26 @@ impl<P, A> Turns<P, A> {
     /// Queues a plan for the next group, and waits until it was answered or this thread leads.
     ///
     /// # Errors
-    /// `Latched`; `DeadlineExceeded` when no group had taken the plan by then; `Conflict` for a
-    /// thread that holds the turn.
+    /// `Latched`; `DeadlineExceeded` and `Cancelled` when no group had taken the plan by then;
+    /// `Conflict` for a thread that holds the turn.
     pub(in crate::session) fn enter(
-        &self,
+        self: &Arc<Self>,
         plan: P,
-        deadline: Option<Instant>,
-    ) -> Result<Queued<'_, P, A>> {
+        patience: Patience,
+    ) -> Result<Queued<P, A>> {
         self.latch.check()?;
-        let own = Job::new(Some(plan), deadline);
+        let own = Job::new(Some(plan), "a write", patience);
         Ok(self.wait(&own)?.map_or_else(|| Queued::Answered(own.take_answer()), Queued::Leads))
     }
 
-    /// Waits for the turn, which this thread then holds alone. Explicit transactions use it.
+    /// Waits for the turn, which this caller then holds alone, for `what`.
     pub(in crate::session) fn exclusive(
-        &self,
-        deadline: Option<Instant>,
-    ) -> Result<Leadership<'_, P, A>> {
+        self: &Arc<Self>,
+        what: &'static str,
+        patience: Patience,
+    ) -> Result<Leadership<P, A>> {
         self.latch.check()?;
-        let Some(leadership) = self.wait(&Job::new(None, deadline))? else {
+        let Some(leadership) = self.wait(&Job::new(None, what, patience))? else {
             return Err(Error::new(
                 ErrorKind::OutcomeUnknown,
                 "internal error: an exclusive turn was answered as a plan of a group",
@@ -193,46 +253,104 @@ impl<P, A> Turns<P, A> {
     /// `Conflict`.
     #[cfg_attr(test, allow(dead_code, reason = "the tests of the queue alone have no maintenance"))]
     pub(super) fn refuse_leader(&self) -> Result<()> {
-        let state = lock(&self.state);
-        if state.leader == Some(current().id()) { Err(in_transaction()) } else { Ok(()) }
+        let state = self.take_back(lock(&self.state));
+        if state.is_own() { Err(self.own_turn(state)) } else { Ok(()) }
     }
 
     pub(in crate::session) fn queued(&self) -> usize {
         lock(&self.state).queue.len()
     }
 
-    /// Queues `job`, and waits until it was answered (`None`) or until its thread leads.
-    fn wait(&self, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<'_, P, A>>> {
-        let mut state = lock(&self.state);
-        if state.leader == Some(job.thread) {
-            return Err(in_transaction());
+    /// Ends the turn of a transaction that is overdue, unless a call works on it.
+    fn take_back<'s>(
+        &'s self,
+        state: MutexGuard<'s, QueueState<P, A>>,
+    ) -> MutexGuard<'s, QueueState<P, A>> {
+        let is_overdue = |leader: &&Leader| leader.left() == Some(Duration::ZERO);
+        let held = state.leader.as_ref().filter(is_overdue).and_then(|leader| leader.held.as_ref());
+        let Some(holder) = held.and_then(|(holder, _)| holder.upgrade()) else { return state };
+        // The end of a turn takes the lock.
+        drop(state);
+        holder.take_back();
+        lock(&self.state)
+    }
+
+    /// Who has the turn, and for how long. Others may have ended it meanwhile.
+    fn leader_text(&self, state: MutexGuard<'_, QueueState<P, A>>) -> String {
+        let Some(leader) = &state.leader else { return "another call".to_owned() };
+        let held = leader.held.as_ref().and_then(|(holder, _)| holder.upgrade());
+        let (what, age) = (leader.what, leader.began.elapsed());
+        // A holder has locks of its own.
+        drop(state);
+        let what = held.map_or_else(|| what.to_owned(), |holder| holder.describe());
+        format!("{what}, which began {:.1} s ago", age.as_secs_f64())
+    }
+
+    /// The error for a thread that would wait for itself.
+    fn own_turn(&self, state: MutexGuard<'_, QueueState<P, A>>) -> Error {
+        let holder = self.leader_text(state);
+        Error::conflict(format!(
+            "this thread has an open transaction: {holder}; write through the handle of the \
+             transaction, or end it first"
+        ))
+        .with_args([holder])
+    }
+
+    /// The error for a caller whose deadline has passed.
+    fn too_late(&self, state: MutexGuard<'_, QueueState<P, A>>) -> Error {
+        let holder = self.leader_text(state);
+        Error::new(
+            ErrorKind::DeadlineExceeded,
+            format!(
+                "the session's deadline has passed while the call waited for its turn to write, \
+                 which is held by {holder}; nothing was changed"
+            ),
+        )
+        .with_args([holder])
+    }
+
+    /// Queues `job`, and waits until it was answered (`None`) or until its caller leads.
+    fn wait(self: &Arc<Self>, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<P, A>>> {
+        let mut state = self.take_back(lock(&self.state));
+        if state.is_own() {
+            return Err(self.own_turn(state));
         }
         state.queue.push_back(job.clone());
         self.arrived.notify_one();
         if state.leader.is_some() {
-            while !job.done.load(Ordering::SeqCst) && !job.promoted.load(Ordering::SeqCst) {
-                let left =
-                    job.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                if let Some(left) = left.filter(|left| !left.is_zero()) {
-                    state = wait_at_most(&job.wake, &self.state, state, left);
+            while !job.is_called() {
+                let deadline = job.patience.deadline.as_ref();
+                let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+                let control = job.patience.control.as_ref();
+                let is_late = left.is_some_and(|left| left.is_zero());
+                if is_late || control.is_some_and(Control::is_cancelled) {
+                    if state.withdraw(job) {
+                        return Err(match control.map(Control::check) {
+                            Some(Err(error)) if !is_late => error,
+                            _ => self.too_late(state),
+                        });
+                    }
+                    // A group has already taken the plan: it may commit, so only its answer says
+                    // what happened.
+                    state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                if left.is_some() && state.withdraw(job) {
-                    return Err(Error::new(
-                        ErrorKind::DeadlineExceeded,
-                        "the session's deadline has passed while the call waited for its turn to \
-                         write; nothing was changed",
-                    ));
+                state = self.take_back(state);
+                if job.is_called() {
+                    break;
                 }
-                // There is no deadline, or a group has already taken the plan: it may commit, so
-                // only its answer says what happened. Wait for it.
-                state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                let bound = state.leader.as_ref().and_then(Leader::left).map(|left| left.max(LOOK));
+                let look = control.map(|_| LOOK);
+                state = match [left, bound, look].into_iter().flatten().min() {
+                    Some(most) => wait_at_most(&job.wake, &self.state, state, most),
+                    None => job.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                };
             }
             if job.done.load(Ordering::SeqCst) {
                 return Ok(None);
             }
         } else {
-            state.leader = Some(job.thread);
+            state.leader = Some(Leader::of(job));
         }
         // Callers that were just answered usually write again at once. If a sync takes long, a
         // short wait for them roughly doubles the plans of a commit. Without the wait, the callers
@@ -262,11 +380,32 @@ impl<P, A> Turns<P, A> {
         let member = |job: &Arc<Job<P, A>>| Member { plan: lock(&job.plan).take(), answer: None };
         let members = jobs.iter().map(member).collect();
         let began = Instant::now();
-        Ok(Some(Leadership { turns: self, jobs, began, members, is_committing: false }))
+        let turns = self.clone();
+        Ok(Some(Leadership { turns, jobs, began, members, is_committing: false }))
     }
 }
 
-impl<P, A> Leadership<'_, P, A> {
+impl<P, A> Leadership<P, A> {
+    /// Hands the turn to a transaction, which may have it until `until`.
+    pub(in crate::session) fn hold(&self, holder: Weak<dyn Holder>, until: Option<Instant>) {
+        let mut state = lock(&self.turns.state);
+        if let Some(leader) = &mut state.leader {
+            leader.held = Some((holder, until));
+        }
+        // Who waits already has to look for the bound.
+        for job in &state.queue {
+            job.wake.notify_one();
+        }
+    }
+
+    /// Makes this thread the one that would wait for itself.
+    pub(in crate::session) fn used_here(&self) {
+        let mut state = lock(&self.turns.state);
+        if let Some(leader) = &mut state.leader {
+            leader.thread = current().id();
+        }
+    }
+
     /// Refuses to write when a group has failed while this one waited: the published snapshot may
     /// then be older than the record file.
     pub(in crate::session) fn check_latch(&self) -> Result<()> {
@@ -306,12 +445,6 @@ fn unanswered() -> Error {
         ErrorKind::OutcomeUnknown,
         "the thread that led the group of this write panicked; read the data to see whether it \
          took effect",
-    )
-}
-
-fn in_transaction() -> Error {
-    Error::conflict(
-        "this thread has an open transaction; write through the transaction's own handle inside it",
     )
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn rewrite_record_file(session: &Session, control: &Control) -> Resul
     if !engine.may_rewrite() {
         return Ok(0);
     }
-    let _turn = exclusive(session.context())?;
+    let _turn = exclusive(session.context(), "a rewrite of the record file")?;
     engine.rewrite(control).inspect_err(|error| {
         if !matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::DeadlineExceeded) {
             engine.has_rewrite_failed.store(true, Ordering::SeqCst);

@@ -10,7 +10,7 @@ pub(crate) fn checkpoint(session: &Session) -> Result<()> {
     if context.engine.snapshot().pending_bytes() == 0 {
         return Ok(());
     }
-    let turn = exclusive(context)?;
+    let turn = exclusive(context, "a checkpoint")?;
     context.engine.begin_checkpoint()?;
     drop(turn);
     context.engine.move_layers()
@@ -27,7 +27,7 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
         // Merging can wait; deletes need the remaining space.
         return Ok(false);
     }
-    let _turn = exclusive(context)?;
+    let _turn = exclusive(context, "a merge of index runs")?;
     engine.check_place()?;
     // The contents of the store do not change, so the sequence number stays.
     engine.write_file(|records| records.settle_indexes(entries))

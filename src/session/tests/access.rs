@@ -159,6 +159,40 @@ fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
     assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [1, 4]);
 }
 
+/// A call that works on an overdue transaction ends before it is taken back, and calls of the same
+/// transaction do not wait for each other.
+#[test]
+fn an_overdue_transaction_is_taken_back_between_two_calls() {
+    let settings = Settings { transaction_hold_ms: 50, ..Settings::default() };
+    let engine = TestEngine::open_with(Arc::new(MemoryDisk::new()), settings);
+    let session = engine.session("ada");
+    let (begin, begun) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let waits = session.clone();
+        let waiter = scope.spawn(move || {
+            begun.recv().unwrap();
+            create(&waits, "next", 2)
+        });
+        let held = session.transaction(|tx| {
+            create(tx, "lost", 1)?;
+            begin.send(()).unwrap();
+            tx.read(|_| {
+                let nested = create(tx, "nested", 3).unwrap_err();
+                assert_eq!(nested.kind(), ErrorKind::Conflict, "{nested}");
+                std::thread::sleep(Duration::from_millis(150));
+                let nested = create(tx, "nested", 4).unwrap_err();
+                assert_eq!(nested.kind(), ErrorKind::DeadlineExceeded, "{nested}");
+                assert!(!waiter.is_finished(), "the turn was taken from a call that works");
+                Ok(())
+            })?;
+            waiter.join().unwrap().unwrap();
+            tx.read(|_| Ok(()))
+        });
+        assert_eq!(held.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    });
+    assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [2]);
+}
+
 #[test]
 fn a_walk_by_tokens_is_one_big_query_in_every_order() {
     let disk = Arc::new(MemoryDisk::new());

@@ -29,7 +29,8 @@ pub(crate) type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<()> + Send>;
 /// Runs `plan` in the next group, and returns after the sync.
 ///
 /// # Errors
-/// The refusal of the plan; `Latched`; `DeadlineExceeded` when no group had taken the plan by then;
+/// The refusal of the plan; `Latched`; `DeadlineExceeded` and `Cancelled` when no group had taken
+/// the plan by then;
 /// `OutcomeUnknown` when the commit failed; the error of a step before the commit.
 pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<()> {
     check_may_write(context, "a write")?;
@@ -45,7 +46,7 @@ pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<(
         Ok(changes)
     });
     let engine = &context.engine;
-    match engine.turns.enter(planned, context.deadline())? {
+    match engine.turns.enter(planned, context.patience())? {
         Queued::Answered(answer) => answer,
         Queued::Leads(mut group) => {
             let outcome = engine.latching("writing", || run_group(engine, &mut group));
@@ -62,7 +63,7 @@ fn check_may_write(context: &Context, what: &str) -> Result<()> {
 }
 
 /// Runs the plans of a group, answers them, and commits their changes.
-fn run_group(engine: &Engine, group: &mut Leadership<'_, Planned, ()>) -> Result<()> {
+fn run_group(engine: &Engine, group: &mut Leadership<Planned, ()>) -> Result<()> {
     group.check_latch()?;
     engine.count_free_pages()?;
     let mut sequence = engine.sequence();
@@ -142,8 +143,11 @@ pub(in crate::session) fn log_row(
     Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })
 }
 
-/// Waits for the turn, and holds it alone. Explicit transactions use it.
-pub(in crate::session) fn exclusive(context: &Context) -> Result<Leadership<'_, Planned, ()>> {
-    check_may_write(context, "a transaction")?;
-    context.engine.turns.exclusive(context.deadline())
+/// Waits for the turn, and holds it alone, for `what`.
+pub(in crate::session) fn exclusive(
+    context: &Context,
+    what: &'static str,
+) -> Result<Leadership<Planned, ()>> {
+    check_may_write(context, what)?;
+    context.engine.turns.exclusive(what, context.patience())
 }

@@ -4,6 +4,7 @@
 //! A failing run prints its schedule; `STATIONDB_SCHEDULE=…` replays that schedule alone.
 //! `STATIONDB_SCHEDULES` sets how many schedules run, `STATIONDB_CRASH_SEED` the seed.
 
+mod held_tests;
 #[path = "../latch.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -31,7 +32,7 @@ mod sync {
     use std::time::Duration;
 
     pub(super) use shuttle::sync::atomic::{AtomicBool, Ordering};
-    pub(super) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
+    pub(super) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
     pub(super) use shuttle::thread::{ThreadId, current};
 
     /// A clock that advances by half a millisecond with each reading, so that a schedule always
@@ -86,7 +87,7 @@ use shuttle::thread;
 use shuttle::{Config, Runner};
 
 use sync::{Arc, AtomicBool, Instant, Mutex, Ordering};
-use turns::{Member, Queued, Turns};
+use turns::{Member, Patience, Queued, Turns};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sizes;
@@ -103,7 +104,7 @@ struct Plan {
 /// The disk of one schedule: what was committed to it, and what readers see.
 #[derive(Default)]
 struct World {
-    turns: Turns<Plan, u32>,
+    turns: Arc<Turns<Plan, u32>>,
     busy: AtomicBool,
     failed: AtomicBool,
     committed: Mutex<Vec<Vec<u32>>>,
@@ -179,12 +180,12 @@ impl World {
 
 /// As `submit` of the write path; `run` runs the plans of a group that this thread leads.
 fn submit<P>(
-    turns: &Turns<P, u32>,
+    turns: &Arc<Turns<P, u32>>,
     plan: P,
     deadline: Option<Instant>,
     run: impl FnOnce(&mut [Member<P, u32>], &mut bool) -> Result<()>,
 ) -> Result<u32> {
-    match turns.enter(plan, deadline)? {
+    match turns.enter(plan, patience(deadline))? {
         Queued::Answered(answer) => answer,
         Queued::Leads(mut group) => {
             let ready = group.check_latch();
@@ -192,6 +193,10 @@ fn submit<P>(
             group.settle(outcome)
         }
     }
+}
+
+fn patience(deadline: Option<Instant>) -> Patience {
+    Patience { deadline, control: None }
 }
 
 /// No deadline, or one that passes after a few readings of the clock.
@@ -259,18 +264,19 @@ fn schedule(fails_one_in: u32) {
             for write in 0..2 {
                 let number = WRITERS * 100 + write;
                 let fails = fails();
-                let answer = world.turns.exclusive(deadline()).and_then(|_turn| {
-                    world.alone(|| {
-                        let nested = Plan { number: 0, refused: false };
-                        let nested = submit(&world.turns, nested, None, |_, _| {
-                            panic!("led inside an exclusive turn")
-                        });
-                        assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
-                        world.commit(vec![number], fails).inspect_err(|error| {
-                            world.turns.latch.set(error);
+                let answer =
+                    world.turns.exclusive("a test", patience(deadline())).and_then(|_turn| {
+                        world.alone(|| {
+                            let nested = Plan { number: 0, refused: false };
+                            let nested = submit(&world.turns, nested, None, |_, _| {
+                                panic!("led inside an exclusive turn")
+                            });
+                            assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
+                            world.commit(vec![number], fails).inspect_err(|error| {
+                                world.turns.latch.set(error);
+                            })
                         })
-                    })
-                });
+                    });
                 match answer {
                     Ok(()) => {
                         assert!(

@@ -10,7 +10,7 @@ use super::draw;
 use super::moving::{Checkpoints, Layers};
 use super::submit;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
-use super::turns::{Member, Turns};
+use super::turns::{Member, Patience, Turns};
 use crate::error::{Error, ErrorKind, Result};
 
 const WRITERS: u32 = 2;
@@ -66,7 +66,7 @@ impl Shot {
 }
 
 struct World {
-    turns: Turns<u32, u32>,
+    turns: Arc<Turns<u32, u32>>,
     checkpoints: Checkpoints,
     disk: Mutex<Disk>,
     shot: Mutex<Shot>,
@@ -83,7 +83,7 @@ impl World {
     fn new(fails_one_in: u32) -> Self {
         let files = [(0, Vec::new()), (1, Vec::new())];
         Self {
-            turns: Turns::default(),
+            turns: Arc::default(),
             checkpoints: Checkpoints::default(),
             disk: Mutex::new(Disk { files, newest: 1, moved: Vec::new(), live: 1 }),
             shot: Mutex::default(),
@@ -231,12 +231,12 @@ fn schedule(fails_one_in: u32) {
     threads.push(thread::spawn({
         let world = world.clone();
         move || {
-            let direct = world.turns.exclusive(None);
+            let direct = world.turns.exclusive("a test", Patience::default());
             match direct.and_then(|_turn| world.latched(world.commit_directly(1_000))) {
                 Ok(()) => assert!(world.found().contains(&1_000), "acknowledged, not durable"),
                 Err(error) => assert!(world.failed.load(Ordering::SeqCst), "{error}"),
             }
-            let turn = world.turns.exclusive(None);
+            let turn = world.turns.exclusive("a test", Patience::default());
             let begun = turn.and_then(|_turn| world.latched(world.freeze()));
             let rest = begun.and_then(|()| world.latched(world.checkpoints.move_frozen(&*world)));
             assert!(rest.is_ok() || world.failed.load(Ordering::SeqCst));
