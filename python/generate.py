@@ -537,7 +537,7 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
     if explain:
         out.append(f'explain=("{explain.name}", "{explain.arguments[0][0]}")')
     get = ops.get(f"get_{one}") or ops.get(f"get_{one}_metadata")
-    if get:
+    if get and len(get.arguments) == 1:
         out.append(f'get=("{get.name}", "{get.arguments[0][0]}")')
     for verb in ("create", "update"):
         op = ops.get(f"{verb}_{many}") or ops.get(f"{verb}_{one}")
@@ -568,7 +568,7 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
             f"replace={replace})"
         )
     op = ops.get(f"delete_{many}") or ops.get(f"delete_{one}")
-    if op:
+    if op and not re.search(r"Vec<\w*Pair>", op.arguments[0][1]):
         name, kind_ = op.arguments[0]
         flags = [name for name, k in op.arguments if k == "bool"]
         out.append(

@@ -211,6 +211,7 @@ pub fn upload_file(
     asked: &Bound<'_, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    session.caller.refuse_own_transaction(py)?;
     let asked: UploadFileRequest = request(asked, "upload")?;
     let mut input = FileReader::open(source)?;
     let raised = input.raised();
@@ -232,6 +233,7 @@ pub fn upload_package(
     overwrite: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
+    session.caller.refuse_own_transaction(py)?;
     let path = path_of(source);
     let mut input = FileReader::open(source)?;
     let (raised, feed) = (input.raised(), FeedId::from(feed));
@@ -347,6 +349,7 @@ impl WriterCore {
 
     /// Makes the file. Returns its id.
     fn commit(&self, py: Python<'_>, asked: &Bound<'_, PyAny>) -> PyResult<String> {
+        self.caller.refuse_own_transaction(py)?;
         let asked: UploadFileRequest = request(asked, "the file")?;
         let (_call, session) = self.caller.begin(py)?;
         let Some(writer) = lock(&self.slot.0).take() else {

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
+use pythonize::pythonize;
 use stationdb::{Error, ErrorKind, Place};
 
 /// The kind of an error, as the package names it.
@@ -42,7 +43,7 @@ fn made(py: Python<'_>, kind: &str, error: &Error) -> PyResult<PyErr> {
         py.import("stationdb.errors")?.getattr("_made").map(Bound::unbind)
     })?;
     let place = error.place().map(|found| place(py, found)).transpose()?;
-    let api = crate::json::to_python(py, &error.api_error())?;
+    let api = pythonize(py, &error.api_error())?;
     let exception = maker.bind(py).call1((kind, error.to_string(), place, api))?;
     Ok(PyErr::from_value(exception))
 }
@@ -61,6 +62,15 @@ fn raised_as(py: Python<'_>, kind: &str, error: &Error) -> PyErr {
 /// The exception of a handle that was closed.
 pub fn closed(py: Python<'_>, what: &str) -> PyErr {
     raised_as(py, "Closed", &Error::invalid(what))
+}
+
+/// The exception of a transaction that has ended.
+pub fn ended(py: Python<'_>) -> PyErr {
+    closed(
+        py,
+        "the transaction has ended: its block is over, or the store was closed; begin another one \
+         with store.transaction()",
+    )
 }
 
 /// The exception of a file of the caller.

@@ -15,11 +15,10 @@ mod changes;
 mod columns;
 mod content;
 mod errors;
-#[path = "../../tests/common/calls.rs"]
-mod interim;
 mod json;
 mod long;
 mod open;
+mod openhtf;
 mod record_view;
 mod rows;
 mod session;
@@ -43,6 +42,8 @@ mod _stationdb {
     };
     #[pymodule_export]
     use super::content::{ReaderCore, WriterCore, upload_file, upload_package};
+    #[pymodule_export]
+    use super::openhtf::import_openhtf;
     #[pymodule_export]
     use super::record_view::RecordView;
     #[pymodule_export]

@@ -122,6 +122,28 @@ pub fn long_as<T: Send>(
     Stoppable { control: &control, raised, exception }.run(py, || work(&control))
 }
 
+/// Does `work` without the GIL, on this thread: for a transaction, which notes who used it last.
+///
+/// # Errors
+/// The exception of the progress callback; the error of `work`.
+pub fn here<T: Send>(
+    py: Python<'_>,
+    watch: Watch,
+    work: impl FnOnce(&Control) -> Result<T> + Send,
+) -> PyResult<T> {
+    let raised_inside = Raised::default();
+    let mut control = Control::default();
+    if let Some(progress) = watch.progress {
+        control = reporting(control, progress, &raised_inside);
+    }
+    let done = py.detach(|| work(&control));
+    let taken = raised_inside.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match taken {
+        Some(exception) => Err(exception),
+        None => done.map_err(|error| raised(py, &error)),
+    }
+}
+
 /// Work that the cancel flag of a control stops.
 pub struct Stoppable<'c> {
     control: &'c Control,

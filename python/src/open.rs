@@ -1,13 +1,14 @@
 //! The state of an open store, and of the handles on it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use stationdb::{Error, ErrorKind, Identity, Session, Store};
+use stationdb::{Error, ErrorKind, Identity, OwnedTransaction, Session, Store};
 
 use crate::callbacks;
-use crate::errors::{closed, raised};
+use crate::errors::{closed, ended, raised};
 
 /// How often a closing main thread looks for signals.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -28,6 +29,7 @@ struct State {
     calls: usize,
     /// Sessions, streams of rows, transactions.
     held: Vec<Weak<dyn Held>>,
+    transactions: Vec<Weak<TransactionSlot>>,
 }
 
 /// An open store, shared by its handles.
@@ -122,6 +124,19 @@ impl Open {
         state.held.push(Arc::downgrade(&held));
     }
 
+    /// Remembers a transaction, for those that would wait for it on its own thread.
+    pub fn note_transaction(&self, slot: &Arc<TransactionSlot>) {
+        let mut state = lock(&self.state);
+        state.transactions.retain(|one| one.upgrade().is_some_and(|one| one.is_open()));
+        state.transactions.push(Arc::downgrade(slot));
+    }
+
+    /// Whether this thread has an open transaction.
+    pub fn has_transaction_here(&self) -> bool {
+        let all = lock(&self.state).transactions.clone();
+        all.iter().filter_map(Weak::upgrade).any(|slot| slot.is_open() && slot.is_of_this_thread())
+    }
+
     /// Takes the store from all handles, for good or for a while. `None` if it is closed.
     ///
     /// # Errors
@@ -211,5 +226,47 @@ impl SessionSlot {
 impl Held for SessionSlot {
     fn end(&self) {
         *lock(&self.session) = None;
+    }
+}
+
+/// An open transaction, and the thread that used it last.
+pub struct TransactionSlot {
+    transaction: Mutex<Option<Arc<OwnedTransaction>>>,
+    thread: Mutex<ThreadId>,
+}
+
+impl TransactionSlot {
+    pub fn new(transaction: OwnedTransaction) -> Self {
+        Self {
+            transaction: Mutex::new(Some(Arc::new(transaction))),
+            thread: Mutex::new(thread::current().id()),
+        }
+    }
+
+    /// The transaction, for a call of this thread.
+    ///
+    /// # Errors
+    /// A transaction that has ended.
+    pub fn used_here(&self, py: Python<'_>) -> PyResult<Arc<OwnedTransaction>> {
+        *lock(&self.thread) = thread::current().id();
+        lock(&self.transaction).clone().ok_or_else(|| ended(py))
+    }
+
+    pub fn take(&self) -> Option<Arc<OwnedTransaction>> {
+        lock(&self.transaction).take()
+    }
+
+    pub fn is_open(&self) -> bool {
+        lock(&self.transaction).is_some()
+    }
+
+    fn is_of_this_thread(&self) -> bool {
+        *lock(&self.thread) == thread::current().id()
+    }
+}
+
+impl Held for TransactionSlot {
+    fn end(&self) {
+        drop(self.take());
     }
 }

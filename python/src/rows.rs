@@ -11,8 +11,6 @@ use stationdb::Result;
 use stationdb::arrow::array::{RecordBatch, RecordBatchReader};
 use stationdb::arrow::datatypes::SchemaRef;
 use stationdb::arrow::error::ArrowError;
-use stationdb::scans::RecordStream;
-use stationdb::tables::RowStream;
 use stationdb::{Control, Error};
 
 use crate::batch::Batch;
@@ -21,25 +19,7 @@ use crate::long::Stoppable;
 use crate::open::{Held, Open, lock};
 
 /// Where rows come from.
-pub enum Source {
-    Scan(Box<RowStream>),
-    Records(Box<RecordStream>),
-    Batches(std::vec::IntoIter<RecordBatch>),
-    #[cfg(feature = "sql")]
-    Sql(crate::sql::Answer),
-}
-
-impl Source {
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        match self {
-            Self::Scan(rows) => rows.next(),
-            Self::Records(records) => records.next(),
-            Self::Batches(batches) => batches.next().map(Ok),
-            #[cfg(feature = "sql")]
-            Self::Sql(answer) => answer.next(),
-        }
-    }
-}
+pub type Source = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 enum State {
     Open(Source),

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::errors::{internal, invalid};
 use crate::long::Stoppable;
 use crate::open::{Call, lock};
-use crate::rows::{RowsCore, Source};
+use crate::rows::RowsCore;
 use crate::session::SessionCore;
 
 /// Batches that wait for their reader at most.
@@ -59,7 +59,7 @@ impl Out {
 }
 
 /// The work on a statement. Its threads end when this is dropped, and then hold the store no longer.
-pub struct Answer {
+struct Answer {
     runtime: Option<Runtime>,
     parts: Receiver<Result<Part, DataFusionError>>,
     waiter: Arc<Mutex<Thread>>,
@@ -115,7 +115,12 @@ impl Answer {
         }
     }
 
-    pub fn next(&mut self) -> Option<Result<RecordBatch>> {
+}
+
+impl Iterator for Answer {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         match self.part() {
             Ok(Some(Part::Rows(batch))) => Some(Ok(batch)),
             Ok(Some(_)) => Some(Err(internal("a statement answered twice"))),
@@ -271,5 +276,5 @@ pub fn sql(
             _ => Err(Error::invalid("the statement has no columns; only reads are allowed")),
         }
     })?;
-    Ok(RowsCore::new(&session.caller.open, schema, Source::Sql(answer), control))
+    Ok(RowsCore::new(&session.caller.open, schema, Box::new(answer), control))
 }

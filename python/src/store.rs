@@ -53,6 +53,7 @@ options! {
     require_registered_workspaces: bool,
     results_create_products: bool,
     memory_table_bytes: usize,
+    transaction_hold_ms: u64,
     quick_repair: bool,
     record_rewrite_bytes_max: u64,
     maintenance_thread: bool,
@@ -197,6 +198,10 @@ impl StoreCore {
     #[pyo3(signature = (progress))]
     fn maintain(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let call = self.open.call(py)?;
+        if self.open.has_transaction_here() {
+            let told = "this thread has an open transaction, which maintenance would wait for";
+            return Err(raised(py, &stationdb::Error::conflict(told)));
+        }
         let watch = Watch { progress, timeout: None };
         let report = long(py, watch, |control| call.store.maintain(control))?;
         to_python(py, &report)

@@ -26,7 +26,7 @@ use crate::content::{FileReader, FileWriter};
 use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
 use crate::long::is_main;
-use crate::rows::{RowsCore, Source};
+use crate::rows::RowsCore;
 use crate::session::{Services, SessionCore};
 
 /// The batches of a reader of the caller, which may be Python code.
@@ -223,7 +223,7 @@ impl TableCore {
         let caller = &self.session.get().caller;
         let stream = caller.long(py, None, |services, _| services.scan(&self.id, asked, &control))?;
         let schema = stream.schema();
-        Ok(RowsCore::new(&caller.open, schema, Source::Scan(Box::new(stream)), control))
+        Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
     }
 
     /// Decimated rows.
@@ -234,8 +234,8 @@ impl TableCore {
             caller.long(py, None, |services, _| services.query_decimated_data(&self.id, asked))?;
         let batches = rows.frame.batches;
         let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-        let source = Source::Batches(batches.into_iter());
-        Ok(RowsCore::new(&caller.open, schema, source, Control::default()))
+        let batches = Box::new(batches.into_iter().map(Ok));
+        Ok(RowsCore::new(&caller.open, schema, batches, Control::default()))
     }
 
     /// Waveforms as dicts with buffers of numbers.
@@ -339,6 +339,7 @@ pub fn import_table(
     asked: &Bound<'_, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
+    session.caller.refuse_own_transaction(py)?;
     let asked = request(asked, "import_file")?;
     let import = |services: &dyn Services, control: &Control, input: FileReader| {
         if is_parquet {

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from . import _stationdb
-from ._record import Record, merged, wire, wires
+from ._record import Record, encoded, flat, merged, wire, wires
 from ._rows import Rows
 from ._stationdb import RecordView
 from .errors import (
@@ -248,6 +248,12 @@ class Query(Generic[R]):
 
     def count(self) -> int:
         """The number of records, without reading them."""
+        plan = self._collection._plan
+        if plan.record.__name__ not in _KINDS and plan.query and plan.asks.get("count"):
+            asked = {**self._asked, "take": 1, "returnCount": True}
+            answer = self._collection._call(plan.query[0], asked)
+            found = int(answer["totalCount"])
+            return found if self._take is None else min(found, self._take)
         asked = {"kind": self._kind(), **self._conditions()}
         groups = self._collection._call("aggregate_records", {"request": asked})["groups"]
         count = int(groups[0]["rows"]) if groups else 0
@@ -303,7 +309,7 @@ class Collection(Generic[R]):
         self._services = services
 
     def _call(self, operation: str, arguments: dict[str, Any]) -> Any:
-        return self._services.call(operation, arguments)
+        return self._services.call(operation, flat(arguments))
 
     def _name(self) -> str:
         return type(self).__name__
@@ -352,7 +358,7 @@ class Collection(Generic[R]):
         if self._plan.get is None:
             raise UnsupportedError(f"{self._name()} are not viewed; use get")
         operation, name = self._plan.get
-        return self._services._core.view(operation, {name: id})
+        return self._services._core.view(operation, encoded(operation, {name: id}))
 
     def query(
         self,

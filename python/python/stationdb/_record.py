@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
@@ -170,6 +171,33 @@ def _key(key: object) -> str:
     if isinstance(key, str):
         return key
     raise InvalidArgumentError(f"the key {key!r} is no text; keys of properties are texts")
+
+
+def encoded(operation: str, arguments: Mapping[str, Any]) -> str:
+    """The arguments of an operation as JSON."""
+    try:
+        return json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        try:
+            return json.dumps(wire(arguments), allow_nan=False)
+        except InvalidArgumentError:
+            raise
+        except (ValueError, RecursionError):
+            raise InvalidArgumentError(
+                f"the arguments of {operation} are no JSON: {error}; NaN and infinities have no "
+                "place in records"
+            ) from None
+
+
+def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments with the members of the request, which the wire has beside the others."""
+    out: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name in ("request", "query"):
+            out = {**value, **out}
+        else:
+            out[name] = value
+    return out
 
 
 def wires(values: Iterable[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _stationdb
 from ._changes import Changes, Subscriber
 from ._rows import Rows
+from ._record import encoded
 from ._stationdb import ChangesCore, SessionCore
 from ._tables import Tables
 from .errors import UnsupportedError
@@ -135,14 +137,22 @@ class Services:
         return Feeds(self)
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:
-        """Calls an operation of the library by its name, with its arguments by theirs.
+        """Calls an operation of the library by its name.
 
-        Arguments and answer have the wire form: dicts, lists, texts, numbers. All services and
-        records of this package stand on it; it is here for what they leave out.
+        An argument of the operation is the member of its name in `arguments`, and the members of
+        its request stand beside it. Arguments and answer have the wire form: dicts, lists, texts,
+        numbers. All services and records of this package stand on it; it is here for what they
+        leave out.
 
-        Raises `UnsupportedError` for an operation that there is not; the errors of the operation.
+        Raises `NotFoundError` for an operation that there is not, with the nearest one;
+        `UnsupportedError` for one with bytes or Arrow, which has a method of its own; the errors of
+        the operation.
+
+        >>> db.call("query_products", {"filter": 'family == "Amplifier"', "take": 1})["products"][0]["name"]
+        'Amplifier one'
         """
-        return self._core.call(operation, {} if arguments is None else arguments)
+        answer = self._core.call(operation, encoded(operation, arguments or {}))
+        return json.loads(answer) if answer else None
 
     def sql(self, statement: str, /, **values: Any) -> Rows:
         """The rows of a statement of SQL that only reads.
@@ -177,7 +187,7 @@ class Services:
         from .records import SearchRequest, SearchResponse
 
         asked = SearchRequest(text=text, kinds=list(kinds or []), take=take, highlight=True)
-        return SearchResponse.from_dict(self.call("search", {"request": asked.to_dict()}))
+        return SearchResponse.from_dict(self.call("search", asked.to_dict()))
 
     def changes(self, since: int | None = None, *, follow: bool = False) -> Changes:
         """Changes after the position `since`; 0 is the first, and from now on without it.

@@ -359,7 +359,7 @@ class Table:
     def _create(self, services: Services, columns: list[dict[str, Any]]) -> TableCore:
         request = {**(self._pending or {}), "columns": columns}
         request.pop("index", None)
-        created = services.call("create_table", {"request": request})
+        created = services.call("create_table", request)
         id = created["id"] if isinstance(created, dict) else created
         return TableCore(services._core, str(id))
 
@@ -625,7 +625,7 @@ class Table:
             {"column": name} if width is None else {"column": name, "width": width}
             for name, width in keys.items()
         ]
-        answer = self._services.call("aggregate_table_data", {"id": self.id, "request": asked})
+        answer = self._services.call("aggregate_table_data", {"id": self.id, **asked})
         out: list[dict[str, Any]] = []
         for group in answer["groups"]:
             row: dict[str, Any] = {
@@ -676,7 +676,7 @@ class Table:
             asked["indexFrom"] = cell(start)
         if stop is not None:
             asked["indexBefore"] = cell(stop)
-        answer = self._services.call("delete_rows", {"id": self.id, "request": asked})
+        answer = self._services.call("delete_rows", {"id": self.id, **asked})
         return int(answer["rowCount"])
 
     def add_columns(self, columns: Mapping[str, Any] | Iterable[Any]) -> None:
@@ -693,7 +693,7 @@ class Table:
             name, kind, *unit = one
             units = {"unit": unit[0]} if unit else {}
             out.append(_column(name, column_type(kind), None, **units))
-        self._services.call("add_columns", {"id": self.id, "request": {"columns": out}})
+        self._services.call("add_columns", {"id": self.id, "columns": out})
 
     def delete(self) -> None:
         """Deletes the table with its rows."""
@@ -702,7 +702,7 @@ class Table:
     def end(self) -> None:
         """Closes the table: no rows come any more. They can be read as before."""
         request = {"endOfData": True}
-        self._services.call("append_table_data", {"id": self.id, "request": request})
+        self._services.call("append_table_data", {"id": self.id, **request})
 
     def export(
         self,
@@ -968,7 +968,7 @@ class Tables:
         if not isinstance(id_or_name, str):
             raise InvalidArgumentError(f"{id_or_name!r} is neither an id nor a name of a table")
         asked = {"filter": "id == @0 || name == @0", "substitutions": [id_or_name], "take": 3}
-        found = self._services.call("query_tables", {"request": asked})["tables"]
+        found = self._services.call("query_tables", asked)["tables"]
         exact = [one for one in found if one["id"] == id_or_name] or found
         if len(exact) > 1:
             raise ConflictError(

@@ -1371,10 +1371,8 @@ class Steps(Collection[Step]):
         query=("query_steps", "query", "steps"),
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_steps", "query"),
-        get=("get_step", "result_id"),
         create=Write("create_steps", ('steps',), CreateStepRequest, 'steps', many=True, flags=('update_result_total_time',), id=None, replace=False),
         update=Write("update_steps", ('steps',), UpdateStepRequest, 'steps', many=True, flags=('update_result_total_time', 'replace_keywords', 'replace_properties'), id=None, replace=False),
-        delete=Delete("delete_steps", "steps", many=True, flags=('update_result_total_time',)),
     )
 
 
