@@ -225,6 +225,23 @@ def derived(record: Record, attributes: list[str], into: dict[str, Record]) -> N
                 request.required.add(one[1])
 
 
+def templates(text: str) -> dict[str, tuple[list[Member], set[str]]]:
+    """The members that macros of a file give to the requests that they declare."""
+    out: dict[str, tuple[list[Member], set[str]]] = {}
+    for found in re.finditer(r"^macro_rules! (\w+) \{", text, re.M):
+        body = text[found.end() : block(text, found.end() - 1)]
+        declared = re.search(r"=> \{.*?(\w+)! \{.*?pub struct \$name([^{]*)\{", body, re.S)
+        if not declared:
+            continue
+        stop = block(body, declared.end() - 1)
+        inner = body[declared.end() : stop - 1].replace("$($own)*", "")
+        shared, needed = out.get(declared[1], ([], set()))
+        required = re.search(r"requires\(([^)]*)\)", declared[2])
+        names = {one.strip() for one in required[1].split(",")} if required else set()
+        out[found[1]] = ([*members(inner), *shared], {*needed, *names})
+    return out
+
+
 def read_records() -> tuple[dict[str, Record], dict[str, list[tuple[str, str]]], set[str]]:
     records: dict[str, Record] = {}
     enums: dict[str, list[tuple[str, str]]] = {}
@@ -249,9 +266,12 @@ def read_records() -> tuple[dict[str, Record], dict[str, list[tuple[str, str]]],
                     values.append((value[2], words(docs)))
                     at = value.end()
                 enums[one[1]] = values
-        for found in re.finditer(r"^record! \{", text, re.M):
+        macros = templates(text)
+        forms = "|".join(["record", *macros])
+        for found in re.finditer(rf"^({forms})! \{{", text, re.M):
             end = block(text, found.end() - 1)
             at = found.end()
+            shared, needed = macros.get(found[1], ([], set()))
             while True:
                 docs, attributes, at = leading(text, at)
                 header = HEADER.match(text, at)
@@ -260,8 +280,12 @@ def read_records() -> tuple[dict[str, Record], dict[str, list[tuple[str, str]]],
                 stop = block(text, header.end() - 1)
                 record = Record(header[2], words(docs), header[1] or "plain")
                 record.members = members(text[header.end() : stop - 1])
+                record.members += shared
+                record.required = set(needed)
+                if shared:
+                    record.form = "wire"
                 if header[4]:
-                    record.required = {one.strip() for one in header[4].split(",")}
+                    record.required |= {one.strip() for one in header[4].split(",")}
                 if header[3] and record.form in ("wire", "patch"):
                     record.required |= {one.partition(":")[0].strip() for one in split(header[3])}
                 records[record.name] = record
@@ -518,9 +542,9 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
     out: list[str] = []
     query = ops.get(f"query_{many}_linq") or ops.get(f"query_{many}") or ops.get(f"list_{many}")
     if query:
-        name, request = query.arguments[0]
+        argument, request = query.arguments[0]
         listed = vec_of(records.get(query.answer))
-        out.append(f'query=("{query.name}", "{name}", "{listed[0] if listed else many}")')
+        out.append(f'query=("{query.name}", "{argument}", "{listed[0] if listed else many}")')
         names = {member.wire for member in records[request].members} if request in records else set()
         has = {
             "order": "orderBy" in names,
@@ -544,10 +568,10 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
         if not op:
             continue
         arguments = dict(op.arguments)
-        listed = next((name for name, kind in op.arguments if kind.startswith("Vec<")), None)
+        many_of = next((name for name, kind in op.arguments if kind.startswith("Vec<")), None)
         path: list[str]
-        if listed:
-            path, item = [listed], arguments[listed][4:-1]
+        if many_of:
+            path, item = [many_of], arguments[many_of][4:-1]
         else:
             name = op.arguments[-1][0]
             request = arguments[name]
@@ -556,7 +580,7 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
         answer = re.sub(r"^Option<(.*)>$", r"\1", op.answer)
         made = vec_of(records.get(answer)) if answer in records and answer != kind else None
         more = [(name, k) for name, k in op.arguments if name != path[0]]
-        is_many = bool(listed) or len(path) > 1
+        is_many = bool(many_of) or len(path) > 1
         flags = [name for name, k in more if k == "bool"]
         ids = [name for name, k in more if k.startswith("&")]
         replace = "replace" in flags or (
@@ -614,7 +638,6 @@ def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]
         default = {"bool": " = False"}.get(python, " = None" if python.endswith("| None") else "")
         target = keywords if default else plain
         target.append(f"{attribute(name)}: {python}{default}")
-    body = []
     if requested:
         name, bare = requested
         plain.append(f"request: {bare} | dict[str, Any] | None = None")
@@ -647,7 +670,7 @@ def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]
         out.append(f"        return {call}")
     else:
         out.append(f"        return cast({answer!r}, {call})".replace("'", '"'))
-    return [*out, ""] + body
+    return [*out, ""]
 
 
 def write_services(ops: list[Operation], records: dict[str, Record], types: Types) -> str:

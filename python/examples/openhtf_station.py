@@ -17,13 +17,13 @@ import stationdb
 from stationdb.openhtf import Output
 
 
-@htf.measures(htf.Measurement("vout").in_range(4.9, 5.1).with_units(units.VOLT))
+@htf.measures(htf.Measurement("vout").in_range(4.9, 5.1).with_units(units.VOLT))  # type: ignore[untyped-decorator,unused-ignore]
 def power(test: Any) -> None:
     """The output voltage."""
     test.measurements.vout = 5.02
 
 
-@htf.measures(htf.Measurement("response").with_dimensions(units.HERTZ).with_units(units.DECIBEL))
+@htf.measures(htf.Measurement("response").with_dimensions(units.HERTZ).with_units(units.DECIBEL))  # type: ignore[untyped-decorator,unused-ignore]
 def response(test: Any) -> None:
     """The gain over the frequency: a measurement with a dimension."""
     for frequency in range(100, 1100, 100):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_a_run_is_a_result(tmp_path: Path) -> None:
             "test_ripple",
         ]
         parameters = [
-            one.to_dict() if hasattr(one, "to_dict") else one
+            one
             for step in steps
             if step.data
             for one in step.data.parameters or []
@@ -157,17 +158,17 @@ def record_of(
     store: stationdb.Store | None, path: Path, **options: Any
 ) -> tuple[output.Output | None, Path]:
     """Runs a test of OpenHTF into a store, and into a JSON file."""
-    import openhtf as htf  # type: ignore[import-untyped,unused-ignore]
-    from openhtf.output.callbacks import json_factory  # type: ignore[import-untyped,unused-ignore]
-    from openhtf.util import units  # type: ignore[import-untyped,unused-ignore]
+    htf: Any = importlib.import_module("openhtf")
+    json_factory: Any = importlib.import_module("openhtf.output.callbacks.json_factory")
+    units: Any = importlib.import_module("openhtf.util.units")
 
-    @htf.measures(htf.Measurement("vout").in_range(4.9, 5.1).with_units(units.VOLT))
-    @htf.measures(htf.Measurement("nan"))
+    @htf.measures(htf.Measurement("vout").in_range(4.9, 5.1).with_units(units.VOLT))  # type: ignore[untyped-decorator,unused-ignore]
+    @htf.measures(htf.Measurement("nan"))  # type: ignore[untyped-decorator,unused-ignore]
     def power(test: Any) -> None:
         test.measurements.vout = 5.02
         test.measurements.nan = float("nan")
 
-    @htf.measures(htf.Measurement("curve").with_dimensions(units.HERTZ))
+    @htf.measures(htf.Measurement("curve").with_dimensions(units.HERTZ))  # type: ignore[untyped-decorator,unused-ignore]
     def curve(test: Any) -> None:
         for at in range(5):
             test.measurements.curve[at] = at * 2.5

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
@@ -133,7 +134,7 @@ def test_exports_come_back(loop: stationdb.Table, tmp_path: Path, format: str) -
     assert loop.export(out, format, where="volts > 0.25") == 3
     db = loop._services
     if format == "arrow":
-        with pyarrow.ipc.open_stream(path) as reader:
+        with pyarrow.ipc.open_stream(path.open("rb")) as reader:
             assert reader.read_all().num_rows == 4
         return
     assert isinstance(db, stationdb.Store)

@@ -162,11 +162,14 @@ def _column(name: str, data_type: str, index: str | None, **properties: str) -> 
     return column
 
 
+def _pairs(columns: Any) -> list[Any]:
+    return list(columns.items() if isinstance(columns, Mapping) else columns)
+
+
 def _declared(columns: Any, index: str | None) -> list[dict[str, Any]]:
     """The columns of a new table, of a dict of types, of pairs, or of `Column` records."""
     out: list[dict[str, Any]] = []
-    pairs: Iterable[Any] = columns.items() if isinstance(columns, Mapping) else columns
-    for one in pairs:
+    for one in _pairs(columns):
         if hasattr(one, "to_dict"):
             out.append(one.to_dict())
         elif isinstance(one, Mapping):
@@ -330,10 +333,12 @@ class Table:
         return f"<Table {self.id}>"
 
     def _index_column(self) -> dict[str, Any]:
-        if self._index is None:
-            columns = self.metadata()["columns"]
-            self._index = next(one for one in columns if one["columnType"] == "INDEX")
-        return self._index
+        known = self._index
+        if known is None:
+            columns: list[dict[str, Any]] = self.metadata()["columns"]
+            known = next(one for one in columns if one["columnType"] == "INDEX")
+            self._index = known
+        return known
 
     def _bounds(self, where: Where, start: Any, stop: Any) -> dict[str, Any]:
         needs = start is not None or stop is not None
@@ -685,8 +690,7 @@ class Table:
         `columns` is a dict of names and types, or tuples of name, type and unit.
         """
         out: list[dict[str, Any]] = []
-        pairs: Iterable[Any] = columns.items() if isinstance(columns, Mapping) else columns
-        for one in pairs:
+        for one in _pairs(columns):
             if hasattr(one, "to_dict"):
                 out.append(one.to_dict())
                 continue
@@ -944,8 +948,7 @@ class Tables:
             _column("t0", starts[axis], None, **(seconds if axis == "seconds" else {})),
             _column("dt", step, None, **(seconds if step == "FLOAT64" else {})),
         ]
-        pairs: Iterable[Any] = columns.items() if isinstance(columns, Mapping) else columns
-        for column, kind, *unit in pairs:
+        for column, kind, *unit in _pairs(columns):
             units = {"unit": unit[0]} if unit else {}
             declared.append(_column(column, column_type(kind), None, **units))
         for column in declared[1:3]:

@@ -22,7 +22,7 @@ import datetime
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -249,9 +249,9 @@ def _step(node: pytest.Item) -> _Step:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:
+) -> Generator[None, Any, Any]:
     """Fails a test with a measurement outside of its limits, and sends its measurements along."""
-    report: Any = yield  # type: ignore[misc]
+    report: Any = yield
     step = item.stash.get(_STEP, None)
     if step is not None and report.when == "call" and report.outcome == "passed":
         failed = [one for one in step.measurements if not one.passed]
@@ -270,7 +270,7 @@ def pytest_runtest_makereport(
             ],
         }
         report.user_properties.append((_KEY, value))
-    return report  # type: ignore[no-any-return,return-value]
+    return report
 
 
 @pytest.fixture

@@ -48,9 +48,11 @@ __all__ = [
     "CalibrationMode",
     "CalibrationStatus",
     "Capability",
+    "CapabilityRequest",
     "ChangeEvent",
     "ChartPoint",
     "ChartRule",
+    "ChartType",
     "Column",
     "ColumnFilter",
     "ColumnMetadataPatch",
@@ -64,6 +66,7 @@ __all__ = [
     "ConditionRange",
     "ConditionType",
     "ControlChart",
+    "ControlChartRequest",
     "ControlLimits",
     "CreateAssetRequest",
     "CreateAssetsPartialSuccess",
@@ -147,7 +150,9 @@ __all__ = [
     "ExportTableDataRequest",
     "ExternalCalibration",
     "FailurePareto",
+    "FailureParetoRequest",
     "Feed",
+    "FigureClass",
     "FileLinqMetadata",
     "FileLinqQueryRequest",
     "FileLinqQueryResponse",
@@ -160,6 +165,7 @@ __all__ = [
     "FilterOperation",
     "Finding",
     "FinishUploadSessionRequest",
+    "GageRequest",
     "GageStudy",
     "GetFilesRequest",
     "GetProductsRequest",
@@ -168,6 +174,7 @@ __all__ = [
     "GetTableDataRequest",
     "Histogram",
     "HistogramRange",
+    "HistogramRequest",
     "HoldBounds",
     "HoldStatus",
     "IdsQuery",
@@ -223,6 +230,8 @@ __all__ = [
     "PagedWorkItemTemplates",
     "PagedWorkItems",
     "PagedWorkspaces",
+    "ParetoBasis",
+    "ParetoBy",
     "ParetoEntry",
     "ParetoOthers",
     "PathMeasurement",
@@ -272,6 +281,7 @@ __all__ = [
     "ResultRetention",
     "ResultRetentionReport",
     "Retention",
+    "RetestScope",
     "RolledYield",
     "SalvageReport",
     "ScanMeasurementsRequest",
@@ -301,6 +311,7 @@ __all__ = [
     "SegmentFileInfo",
     "SegmentManifest",
     "SelfCalibration",
+    "SeriesPass",
     "SetQuotaRequest",
     "SetRetentionRequest",
     "SetSystemConnectionRequest",
@@ -392,11 +403,13 @@ __all__ = [
     "V1Operations",
     "VerifyReport",
     "What",
+    "WithinMethod",
     "WorkItem",
     "WorkItemTemplate",
     "Workspace",
     "YieldGroup",
     "Yields",
+    "YieldsRequest",
     "ZeroDeviation",
 ]
 
@@ -446,6 +459,7 @@ CalibrationStatus = Literal[
     "OUT_FOR_CALIBRATION",
 ]
 ChartRule = Literal["BEYOND", "RUN"]
+ChartType = Literal["IMR", "XBAR"]
 ColumnType = Literal["NORMAL", "INDEX", "NULLABLE"]
 ConditionType = Literal["NUMERIC", "STRING"]
 DataType = Literal[
@@ -465,6 +479,7 @@ DecimationMethod = Literal["LOSSY", "MAX_MIN", "ENTRY_EXIT"]
 EpochUnit = Literal["S", "MS", "US", "NS"]
 ExportDestination = Literal["INLINE", "DOWNLOAD_LINK"]
 ExportFormat = Literal["CSV", "PARQUET", "ARROW_STREAM"]
+FigureClass = Literal["GOOD", "BAD", "IGNORE"]
 FileQueryOperation = Literal[
     "EQUAL",
     "NOT_EQUAL",
@@ -496,6 +511,8 @@ ImportConflictReason = Literal[
 ]
 ImportDecision = Literal["KEEP", "TAKE"]
 OrderByComparisonType = Literal["DEFAULT", "NUMERIC", "LEXICOGRAPHIC"]
+ParetoBasis = Literal["FIRST", "ALL"]
+ParetoBy = Literal["PATH", "NAME", "STEP_TYPE", "MEASUREMENT"]
 PathOrderBy = Literal["ID", "PROGRAM_NAME", "PART_NUMBER", "PATH"]
 PathProjection = Literal[
     "ID",
@@ -526,6 +543,8 @@ RecordKind = Literal[
 ]
 ResourceFilterType = Literal["LUCENE", "LINQ"]
 ResponseFormat = Literal["JSON", "CSV"]
+RetestScope = Literal["STORE", "SELECTION"]
+SeriesPass = Literal["ALL", "FIRST", "LAST"]
 SpecificationType = Literal["PARAMETRIC", "FUNCTIONAL"]
 StatusType = Literal[
     "LOOPING",
@@ -609,6 +628,7 @@ What = Literal[
     "COLUMNS_CHANGED",
     "STEPS_CHANGED",
 ]
+WithinMethod = Literal["MOVING_RANGE", "RANGE", "POOLED"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -1316,6 +1336,75 @@ class Capability(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class CapabilityRequest(Record):
+    """The options of `capability`."""
+
+    #: How the deviation within subgroups is estimated; from moving ranges when absent.
+    within_method: WithinMethod | None = None
+    #: Values of a subgroup, from 2 to 25; `RANGE` and `POOLED` need it.
+    subgroup_size: int | None = None
+    #: Name of the measurement.
+    name: str
+    #: Path of its step.
+    path: str | None = None
+    #: Name of its step.
+    step_name: str | None = None
+    #: Its units; empty for values without. Values of several units need it.
+    units: str | None = None
+    #: Whether the values may have several paths.
+    any_path: bool | None = None
+    #: Filter of the steps; all when absent or empty.
+    step_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter of steps.
+    step_substitutions: list[Any] | None = None
+    #: Which results of a unit take part; all when absent.
+    pass_: SeriesPass | None = None
+    #: Lower limit. When the request has no limit, both are those of the last value.
+    low_limit: float | None = None
+    #: Upper limit.
+    high_limit: float | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("within_method", "withinMethod", None),
+        ("subgroup_size", "subgroupSize", None),
+        ("name", "name", None),
+        ("path", "path", None),
+        ("step_name", "stepName", None),
+        ("units", "units", None),
+        ("any_path", "anyPath", None),
+        ("step_filter", "stepFilter", None),
+        ("step_substitutions", "stepSubstitutions", None),
+        ("pass_", "pass", None),
+        ("low_limit", "lowLimit", None),
+        ("high_limit", "highLimit", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class ChangeEvent(Record):
     """One change of one resource."""
 
@@ -1596,6 +1685,84 @@ class ControlChart(Record):
         ("left_over", "leftOver", None),
         ("not_numbers", "notNumbers", None),
         ("skipped", "skipped", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ControlChartRequest(Record):
+    """The options of `control_chart`."""
+
+    #: The chart; of individual values when absent.
+    chart: ChartType | None = None
+    #: Values of a subgroup, from 2 to 25; `XBAR` needs it.
+    subgroup_size: int | None = None
+    #: Number of the first points that make the limits; all when absent.
+    baseline_count: int | None = None
+    #: Maximum number of points; 1000 when absent or negative.
+    take: int | None = None
+    #: The token of the previous page.
+    continuation_token: str | None = None
+    #: Name of the measurement.
+    name: str
+    #: Path of its step.
+    path: str | None = None
+    #: Name of its step.
+    step_name: str | None = None
+    #: Its units; empty for values without. Values of several units need it.
+    units: str | None = None
+    #: Whether the values may have several paths.
+    any_path: bool | None = None
+    #: Filter of the steps; all when absent or empty.
+    step_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter of steps.
+    step_substitutions: list[Any] | None = None
+    #: Which results of a unit take part; all when absent.
+    pass_: SeriesPass | None = None
+    #: Lower limit. When the request has no limit, both are those of the last value.
+    low_limit: float | None = None
+    #: Upper limit.
+    high_limit: float | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("chart", "chart", None),
+        ("subgroup_size", "subgroupSize", None),
+        ("baseline_count", "baselineCount", None),
+        ("take", "take", None),
+        ("continuation_token", "continuationToken", None),
+        ("name", "name", None),
+        ("path", "path", None),
+        ("step_name", "stepName", None),
+        ("units", "units", None),
+        ("any_path", "anyPath", None),
+        ("step_filter", "stepFilter", None),
+        ("step_substitutions", "stepSubstitutions", None),
+        ("pass_", "pass", None),
+        ("low_limit", "lowLimit", None),
+        ("high_limit", "highLimit", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
     )
 
 
@@ -3261,6 +3428,51 @@ class FailurePareto(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class FailureParetoRequest(Record):
+    """The options of `failure_pareto`."""
+
+    #: Whether only the first results of units take part.
+    first_pass_only: bool | None = None
+    #: How many failing steps of a result are counted; the first one when absent.
+    basis: ParetoBasis | None = None
+    #: What failing steps are told by; their paths when absent.
+    by: ParetoBy | None = None
+    #: Maximum number of keys; all when absent or negative.
+    take: int | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("first_pass_only", "firstPassOnly", None),
+        ("basis", "basis", None),
+        ("by", "by", None),
+        ("take", "take", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class Feed(Record):
     """A feed."""
 
@@ -3510,6 +3722,69 @@ class FinishUploadSessionRequest(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class GageRequest(Record):
+    """The options of `gage`."""
+
+    #: Name of the measurement.
+    name: str
+    #: Path of its step.
+    path: str | None = None
+    #: Name of its step.
+    step_name: str | None = None
+    #: Its units; empty for values without. Values of several units need it.
+    units: str | None = None
+    #: Whether the values may have several paths.
+    any_path: bool | None = None
+    #: Filter of the steps; all when absent or empty.
+    step_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter of steps.
+    step_substitutions: list[Any] | None = None
+    #: Which results of a unit take part; all when absent.
+    pass_: SeriesPass | None = None
+    #: Lower limit. When the request has no limit, both are those of the last value.
+    low_limit: float | None = None
+    #: Upper limit.
+    high_limit: float | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("name", "name", None),
+        ("path", "path", None),
+        ("step_name", "stepName", None),
+        ("units", "units", None),
+        ("any_path", "anyPath", None),
+        ("step_filter", "stepFilter", None),
+        ("step_substitutions", "stepSubstitutions", None),
+        ("pass_", "pass", None),
+        ("low_limit", "lowLimit", None),
+        ("high_limit", "highLimit", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class GageStudy(Record):
     """The answer of `gage`. Deviations are of the values; parts are serial numbers."""
 
@@ -3715,6 +3990,79 @@ class HistogramRange(Record):
         ("lower", "lower", None),
         ("upper", "upper", None),
         ("count", "count", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class HistogramRequest(Record):
+    """The options of `histogram`."""
+
+    #: Number of ranges, from 1 to 10,000; one more than the binary logarithm of the number of
+    #: values, rounded up, when absent.
+    bins: int | None = None
+    #: Start of the first range; the least value when absent.
+    lower: float | None = None
+    #: End of the last range; the greatest value when absent.
+    upper: float | None = None
+    #: Name of the measurement.
+    name: str
+    #: Path of its step.
+    path: str | None = None
+    #: Name of its step.
+    step_name: str | None = None
+    #: Its units; empty for values without. Values of several units need it.
+    units: str | None = None
+    #: Whether the values may have several paths.
+    any_path: bool | None = None
+    #: Filter of the steps; all when absent or empty.
+    step_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter of steps.
+    step_substitutions: list[Any] | None = None
+    #: Which results of a unit take part; all when absent.
+    pass_: SeriesPass | None = None
+    #: Lower limit. When the request has no limit, both are those of the last value.
+    low_limit: float | None = None
+    #: Upper limit.
+    high_limit: float | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("bins", "bins", None),
+        ("lower", "lower", None),
+        ("upper", "upper", None),
+        ("name", "name", None),
+        ("path", "path", None),
+        ("step_name", "stepName", None),
+        ("units", "units", None),
+        ("any_path", "anyPath", None),
+        ("step_filter", "stepFilter", None),
+        ("step_substitutions", "stepSubstitutions", None),
+        ("pass_", "pass", None),
+        ("low_limit", "lowLimit", None),
+        ("high_limit", "highLimit", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
     )
 
 
@@ -9094,6 +9442,54 @@ class Yields(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("groups", "groups", ["YieldGroup"]),
         ("rolled_throughput", "rolledThroughput", ["RolledYield"]),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class YieldsRequest(Record):
+    """The options of `yields`."""
+
+    #: What results are grouped by: texts of `ResultGroup`, and `properties.name`. One group of all
+    #: results when absent or empty.
+    group_by: list[str] | None = None
+    #: The zone of hours, days, weeks, months, quarters, years and shifts: `UTC`, an offset such as
+    #: `+02:00`, or a name such as `Europe/Berlin` (feature `zones`). UTC when absent.
+    time_zone: str | None = None
+    #: Hours of the day, from 0 to 23, where shifts begin.
+    shift_hours: list[int] | None = None
+    #: Programs of the rolled throughput yield, in their order; all of a part number, in order of
+    #: their names, when absent or empty.
+    programs: list[str] | None = None
+    #: Filter of the results; all when absent or empty.
+    filter: str | None = None
+    #: The values of `@0`, `@1`, … in the filter.
+    substitutions: list[Any] | None = None
+    #: Filter over products: keeps the results whose part number is that of a product that matches.
+    product_filter: str | None = None
+    #: The values of `@0`, `@1`, … in the product filter.
+    product_substitutions: list[Any] | None = None
+    #: Where the first result of a unit is looked for; all visible results when absent.
+    retest_scope: RetestScope | None = None
+    #: Status types that are good; `PASSED` when absent.
+    good: list[StatusType] | None = None
+    #: Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
+    bad: list[StatusType] | None = None
+    #: What the names of `CUSTOM` statuses mean.
+    custom: dict[str, FigureClass] | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("group_by", "groupBy", None),
+        ("time_zone", "timeZone", None),
+        ("shift_hours", "shiftHours", None),
+        ("programs", "programs", None),
+        ("filter", "filter", None),
+        ("substitutions", "substitutions", None),
+        ("product_filter", "productFilter", None),
+        ("product_substitutions", "productSubstitutions", None),
+        ("retest_scope", "retestScope", None),
+        ("good", "good", None),
+        ("bad", "bad", None),
+        ("custom", "custom", None),
     )
 
 

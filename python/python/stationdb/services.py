@@ -28,7 +28,9 @@ from .records import (
     AssetSummary,
     AssetUtilizationHistoryResponse,
     Capability,
+    CapabilityRequest,
     ControlChart,
+    ControlChartRequest,
     CreateAssetRequest,
     CreateAssetsPartialSuccess,
     CreateFeedRequest,
@@ -68,16 +70,19 @@ from .records import (
     DropColumnsRequest,
     ExecuteWorkItemResponse,
     FailurePareto,
+    FailureParetoRequest,
     Feed,
     FileLinqMetadata,
     FileLinqQueryRequest,
     FileLinqQueryResponse,
     FileOperations,
     FileQueryResponse,
+    GageRequest,
     GageStudy,
     GetFilesRequest,
     GetTableDataRequest,
     Histogram,
+    HistogramRequest,
     LinkFilesPartialSuccessResponse,
     ListDeletedRowsRequest,
     ListQuotasRequest,
@@ -183,6 +188,7 @@ from .records import (
     WorkItemTemplate,
     Workspace,
     Yields,
+    YieldsRequest,
 )
 
 __all__ = [
@@ -526,7 +532,7 @@ class Assets(Collection[Asset]):
         return record(StartUtilizationPartialSuccess, self._call("start_utilization", {"request": merged(StartUtilizationRequest, request, fields)}))
 
     def utilization_heartbeat(
-        self, ids: list[str], *, timestamp: datetime | None = None
+        self, utilization_identifiers: list[str], *, utilization_timestamp: datetime | None = None
     ) -> UpdateUtilizationPartialSuccess:
         """Records a heartbeat for all running records of these utilization identifiers; `timestamp`
         replaces the clock.
@@ -534,17 +540,17 @@ class Assets(Collection[Asset]):
         Errors: In the response, for each identifier: `NotFoundError`, `ConflictError` if all its
         records have ended.
         """
-        return record(UpdateUtilizationPartialSuccess, self._call("utilization_heartbeat", {"ids": ids, "timestamp": wire(timestamp)}))
+        return record(UpdateUtilizationPartialSuccess, self._call("utilization_heartbeat", {"utilization_identifiers": utilization_identifiers, "utilization_timestamp": wire(utilization_timestamp)}))
 
     def end_utilization(
-        self, ids: list[str], *, timestamp: datetime | None = None
+        self, utilization_identifiers: list[str], *, utilization_timestamp: datetime | None = None
     ) -> UpdateUtilizationPartialSuccess:
         """Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
 
         Errors: In the response, for each identifier: `NotFoundError`, `ConflictError` if all its
         records have ended, `InvalidArgumentError` if the end lies before the start.
         """
-        return record(UpdateUtilizationPartialSuccess, self._call("end_utilization", {"ids": ids, "timestamp": wire(timestamp)}))
+        return record(UpdateUtilizationPartialSuccess, self._call("end_utilization", {"utilization_identifiers": utilization_identifiers, "utilization_timestamp": wire(utilization_timestamp)}))
 
     def query_asset_utilization_history(
         self, request: QueryAssetUtilizationHistoryRequest | dict[str, Any] | None = None, /, **fields: Any
@@ -1273,7 +1279,9 @@ class Results(Collection[TestResult]):
         """
         return record(PagedPaths, self._call("query_paths", {"query": merged(QueryPathsRequest, request, fields)}))
 
-    def yields(self, request: Any) -> Yields:
+    def yields(
+        self, request: YieldsRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> Yields:
         """Computes yields: the shares of good units and results, by group, and over the programs of
         each part number.
 
@@ -1285,10 +1293,14 @@ class Results(Collection[TestResult]):
         group or zone, and for a status type that is good and bad; `LimitExceededError` for too
         many groups, and for matches of more memory than `query_memory_bytes`;
         `DeadlineExceededError` and `CancelledError`.
-        """
-        return record(Yields, self._call("yields", {"request": request}))
 
-    def failure_pareto(self, request: Any) -> FailurePareto:
+        The request is a `YieldsRequest`, or its members by their names.
+        """
+        return record(Yields, self._call("yields", {"request": merged(YieldsRequest, request, fields)}))
+
+    def failure_pareto(
+        self, request: FailureParetoRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> FailurePareto:
         """Counts the failures of results by the steps that failed, the most frequent first.
 
         A failing step has a bad status, and no step below it has one. A result without a failing
@@ -1297,10 +1309,14 @@ class Results(Collection[TestResult]):
         Errors: `InvalidArgumentError` for an invalid filter, with its position, and for a status
         type that is good and bad; `LimitExceededError` for too many keys, and for matches of more
         memory than `query_memory_bytes`; `DeadlineExceededError` and `CancelledError`.
-        """
-        return record(FailurePareto, self._call("failure_pareto", {"request": request}))
 
-    def capability(self, request: Any) -> Capability:
+        The request is a `FailureParetoRequest`, or its members by their names.
+        """
+        return record(FailurePareto, self._call("failure_pareto", {"request": merged(FailureParetoRequest, request, fields)}))
+
+    def capability(
+        self, request: CapabilityRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> Capability:
         """Computes the capability of one measurement: mean, deviations, and the ratios to the
         limits.
 
@@ -1312,10 +1328,14 @@ class Results(Collection[TestResult]):
         several units or paths that the request does not choose from, and for subgroups without
         constants; `LimitExceededError` for values of more memory than `query_memory_bytes`;
         `DeadlineExceededError` and `CancelledError`.
-        """
-        return record(Capability, self._call("capability", {"request": request}))
 
-    def histogram(self, request: Any) -> Histogram:
+        The request is a `CapabilityRequest`, or its members by their names.
+        """
+        return record(Capability, self._call("capability", {"request": merged(CapabilityRequest, request, fields)}))
+
+    def histogram(
+        self, request: HistogramRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> Histogram:
         """Counts the values of one measurement by ranges.
 
         Without bins and ends they follow from the number and the extremes of the values.
@@ -1324,10 +1344,14 @@ class Results(Collection[TestResult]):
         several units or paths that the request does not choose from, and for ends that make no
         ranges; `LimitExceededError` for values of more memory than `query_memory_bytes`;
         `DeadlineExceededError` and `CancelledError`.
-        """
-        return record(Histogram, self._call("histogram", {"request": request}))
 
-    def control_chart(self, request: Any) -> ControlChart:
+        The request is a `HistogramRequest`, or its members by their names.
+        """
+        return record(Histogram, self._call("histogram", {"request": merged(HistogramRequest, request, fields)}))
+
+    def control_chart(
+        self, request: ControlChartRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> ControlChart:
         """Computes the control chart of one measurement: center, limits, and a page of its points
         with the rules that they break.
 
@@ -1337,10 +1361,14 @@ class Results(Collection[TestResult]):
         several units or paths that the request does not choose from, and for a token of another
         chart; `LimitExceededError` for values of more memory than `query_memory_bytes`;
         `DeadlineExceededError` and `CancelledError`.
-        """
-        return record(ControlChart, self._call("control_chart", {"request": request}))
 
-    def gage(self, request: Any) -> GageStudy:
+        The request is a `ControlChartRequest`, or its members by their names.
+        """
+        return record(ControlChart, self._call("control_chart", {"request": merged(ControlChartRequest, request, fields)}))
+
+    def gage(
+        self, request: GageRequest | dict[str, Any] | None = None, /, **fields: Any
+    ) -> GageStudy:
         """Computes how much of the deviation of one measurement the gage makes, from a crossed and
         balanced study: parts are serial numbers, appraisers are operators.
 
@@ -1348,8 +1376,10 @@ class Results(Collection[TestResult]):
         several units or paths that the request does not choose from, and for a study that is not
         balanced; `LimitExceededError` for values of more memory than `query_memory_bytes`;
         `DeadlineExceededError` and `CancelledError`.
+
+        The request is a `GageRequest`, or its members by their names.
         """
-        return record(GageStudy, self._call("gage", {"request": request}))
+        return record(GageStudy, self._call("gage", {"request": merged(GageRequest, request, fields)}))
 
     def tables_of_result(self, id: str) -> list[str]:
         """Returns the ids of the tables of a result: those that its dataTableIds name, in their
