@@ -98,6 +98,12 @@ pub use blobs::ContentReader;
 pub use chrono;
 /// The crate that the values of substitutions and arguments come from.
 pub use serde_json;
+/// Operations by their names, with JSON for arguments and answers: for other languages, servers and
+/// tools. [`Session::call`] calls one.
+pub mod by_name {
+    pub use crate::services::by_name::{OperationInfo, Reply, operations};
+}
+
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
@@ -379,7 +385,7 @@ pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus,
     SalvageReport, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
-pub use value::query::{FromQuery, from_query, from_query_and_json};
+pub use value::query::{FromQuery, from_query, from_query_and_json, query_members};
 pub use value::strict::{from_json_report, from_json_strict};
 pub use value::wire::from_json;
 pub use value::{

@@ -94,6 +94,8 @@ pub fn wire(input: &DeriveInput, members: &[Member], form: RecordForm) -> Result
                 }
             }
 
+            impl crate::value::wire::Form for #name {}
+
             impl<'de> ::serde::Deserialize<'de> for #name {
                 fn deserialize<D: ::serde::Deserializer<'de>>(
                     deserializer: D,

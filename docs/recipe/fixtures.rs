@@ -10,6 +10,7 @@ service! {
 /// Creates, queries, updates and deletes fixtures. Each item of a batch succeeds or fails alone.
 pub trait FixtureService {
     /// Creates fixtures.
+    #[writes]
     fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<CreatedFixtures> {
         self.write(|draft| {
             batch::create::<Fixture, _, _>(draft, fixtures, |item| item.name.as_ref(), create)
@@ -25,10 +26,12 @@ pub trait FixtureService {
         queries::page(self, &query).map(Into::into)
     }
     /// Updates a fixture.
+    #[writes]
     fn update_fixture(&self, fixture: UpdateFixtureRequest) -> Result<Fixture> {
         self.write(|draft| update(draft, fixture))
     }
     /// Deletes fixtures; returns `None` if all were deleted.
+    #[writes]
     fn delete_fixtures(&self, ids: Vec<String>) -> Result<Option<DeletedFixtures>> {
         self.write(|draft| batch::delete::<Fixture>(draft, ids)).map(Outcome::unless_all_succeeded)
     }

@@ -4,13 +4,15 @@
 /// [`Transaction`](crate::Transaction) and [`OwnedTransaction`](crate::OwnedTransaction).
 ///
 /// The body of each method is its one implementation, for [`Handle`](crate::session::Handle). It is
-/// compiled once, in this crate; the trait itself has no bodies. The declaration is not indented
+/// compiled once, in this crate; the trait itself has no bodies. `#[writes]` before a method says
+/// that it may change the store. The declaration also makes the call by name (`by_name`). The declaration is not indented
 /// inside the macro, as `rustfmt` would format it outside of one. The tests that list every
 /// operation read it in this form.
 macro_rules! service {
     ($(#[$meta:meta])* pub trait $service:ident {
         $(
-            $(#[$doc:meta])*
+            $(#[doc = $doc:expr])*
+            $(#[writes$($writes:tt)?])?
             fn $method:ident(&$this:ident $(, $arg:ident: $ty:ty)* $(,)?) -> $out:ty $body:block
         )*
     }) => {
@@ -18,7 +20,30 @@ macro_rules! service {
         // The recipe declares one inside the crate.
         #[allow(unreachable_pub)]
         pub trait $service {
-            $($(#[$doc])* fn $method(&self $(, $arg: $ty)*) -> $out;)*
+            $($(#[doc = $doc])* fn $method(&self $(, $arg: $ty)*) -> $out;)*
+        }
+
+        impl $crate::services::by_name::Declared for dyn $service {
+            const OPERATIONS: &'static [$crate::services::by_name::Declaration] = &[
+                $($crate::services::by_name::Declaration {
+                    service: stringify!($service),
+                    name: stringify!($method),
+                    writes: $crate::services::declare::writes!($([$($writes)?])?),
+                    arguments: || vec![$(
+                        (stringify!($arg), <$ty as $crate::services::by_name::Argument<'_>>::OTHER)
+                    ),*],
+                    answer: <<$out as $crate::services::by_name::OfResult>::Answer
+                        as $crate::services::by_name::Answered>::other,
+                    call: |_handle, _body| {
+                        $(let mut $arg = <$ty as $crate::services::by_name::Argument<'_>>::read(
+                            _body, stringify!($arg)
+                        )?;)*
+                        $crate::services::by_name::Answered::reply(_handle.$method($(
+                            <$ty as $crate::services::by_name::Argument<'_>>::lend(&mut $arg)?
+                        ),*)?)
+                    },
+                }),*
+            ];
         }
 
         impl $service for $crate::session::Handle<'_> {
@@ -34,6 +59,17 @@ macro_rules! service {
     };
 }
 pub(crate) use service;
+
+/// Whether a method has the attribute `#[writes]`.
+macro_rules! writes {
+    () => {
+        false
+    };
+    ([]) => {
+        true
+    };
+}
+pub(crate) use writes;
 
 /// Implements a service for public handles, by the implementation for [`Handle`].
 ///

@@ -3,6 +3,7 @@
 
 mod assets;
 pub(crate) mod batch;
+pub(crate) mod by_name;
 pub(crate) mod content;
 pub(crate) mod declare;
 mod feeds;

@@ -55,7 +55,7 @@ pub trait FromQuery: DeserializeOwned {
 /// `InvalidArgument` for a member of the wrong type, with its name; for a `%` without two
 /// hexadecimal digits and for bytes that are not UTF-8. `LimitExceeded` above 1 MiB.
 pub fn from_query<T: FromQuery>(query: &str) -> Result<T> {
-    from_value(Value::Object(members::<T>(query)?)).map_err(|text| fault(&text))
+    from_value(Value::Object(query_members::<T>(query)?)).map_err(|text| fault(&text))
 }
 
 /// Reads a request that the wire has partly in the query string and partly in the body. Where both
@@ -83,15 +83,28 @@ pub fn from_query_and_json<T: FromQuery>(query: &str, json: &[u8]) -> Result<T> 
             ));
         }
     };
-    let members = members::<T>(query)?;
+    let members = query_members::<T>(query)?;
     let given: Vec<String> = members.keys().map(|key| camel_case(key)).collect();
     all.retain(|key, _| !given.contains(&camel_case(key)));
     all.extend(members);
     from_value(Value::Object(all)).map_err(|text| fault(&text))
 }
 
-/// The members of a query string as a body would have them.
-fn members<T: FromQuery>(query: &str) -> Result<Map<String, Value>> {
+/// The members of a query string as a body would have them, for
+/// [`Session::call_with`](crate::Session::call_with).
+///
+/// ```
+/// use stationdb::bodies::GetProductsRequest;
+/// use stationdb::query_members;
+///
+/// let members = query_members::<GetProductsRequest>("take=10&returnCount=True")?;
+/// assert_eq!(serde_json::Value::from(members).to_string(), r#"{"returnCount":true,"take":10}"#);
+/// # Ok::<(), stationdb::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`from_query`], without those of types.
+pub fn query_members<T: FromQuery>(query: &str) -> Result<Map<String, Value>> {
     if query.len() > limits::QUERY_STRING_BYTES {
         return Err(Error::limit(format!(
             "the query string has {} bytes, more than the {} that are read",

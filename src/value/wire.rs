@@ -777,6 +777,20 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result
     T::deserialize(LocatedValue(value)).map_err(|error| error.0)
 }
 
+/// A record that [`record!`] or the derive of resources declares: it is read from an object.
+pub(crate) trait Form {}
+
+/// Reads the member `name` of a request.
+///
+/// # Errors
+/// As [`from_json`].
+pub(crate) fn from_value_of<T: serde::de::DeserializeOwned>(
+    name: &str,
+    value: Value,
+) -> crate::error::Result<T> {
+    T::deserialize(LocatedValue(value)).map_err(|error| fault(&error.within(name).0))
+}
+
 /// Reads a request from JSON text, as a server that wraps the store does. An empty text is `{}`
 /// where every member of the request is optional.
 ///

@@ -5,6 +5,7 @@
 //! nothing and changes nothing, a reader sees them and changes nothing, and a stranger can do
 //! neither. The owner's attempt has to succeed, so that a probe with a wrong target is found.
 
+mod by_name;
 #[path = "../common/calls.rs"]
 mod calls;
 mod interference;

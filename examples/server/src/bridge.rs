@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use axum::BoxError;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, once, unfold};
 use stationdb::bodies::{Download, ErrorResponse};
+use stationdb::by_name::Reply;
 use stationdb::files::ContentWriter;
+use stationdb::serde_json::{self, Map, Value};
 use stationdb::{Answer, Control, Error, ErrorKind, FromQuery, Identity, Result, Session, Store};
 use tokio::{runtime::Handle, sync::mpsc, task::yield_now, time::timeout};
 
@@ -126,12 +128,20 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(died(error)))
 }
 
-fn write(status: u16, value: &impl serde::Serialize) -> Response {
+fn sent(status: u16, json: impl Into<Body>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    match serde_json::to_vec(value) {
-        Ok(body) => (status, [(header::CONTENT_TYPE, "application/json")], body).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    if status == StatusCode::NO_CONTENT {
+        return status.into_response();
     }
+    (status, [(header::CONTENT_TYPE, "application/json")], json.into()).into_response()
+}
+
+fn write(status: u16, value: &impl serde::Serialize) -> Response {
+    let json = serde_json::to_vec(value);
+    json.map_or_else(
+        |_| StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        |json| sent(status, json),
+    )
 }
 
 pub fn failure(error: &Error) -> Response {
@@ -140,7 +150,6 @@ pub fn failure(error: &Error) -> Response {
 
 pub fn respond<T: Answer>(result: Result<T>) -> Response {
     match result {
-        Ok(answer) if answer.status() == 204 => StatusCode::NO_CONTENT.into_response(),
         Ok(answer) => write(answer.status(), &answer),
         Err(error) => failure(&error),
     }
@@ -182,11 +191,59 @@ async fn whole<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Res
     blocking(move || work(&call.session, &call)).await
 }
 
-pub async fn json<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
+/// A call by hand whose body and answer are JSON.
+pub async fn own<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
     respond(whole(asked, work).await)
 }
 
-/// As `json`, or text where `csv` has one.
+/// The members of a query string.
+pub type QueryMembers = fn(&str) -> Result<Map<String, Value>>;
+
+/// A call by name: the variable parts of the path are these members, and the query string has
+/// others.
+pub async fn named(
+    mut asked: Task,
+    operation: &'static str,
+    path: &'static [&'static str],
+    query: Option<QueryMembers>,
+) -> Result<Reply> {
+    // What stands in such a request behind its headers has no meaning.
+    if matches!(*asked.request.method(), Method::GET | Method::DELETE) {
+        *asked.request.body_mut() = Body::empty();
+    }
+    let Task { mut call, cancel: _cancel, request } = asked;
+    call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
+    blocking(move || {
+        let mut members = query.map_or_else(|| Ok(Map::new()), |read| read(&call.query))?;
+        members.extend(
+            path.iter()
+                .zip(&call.path)
+                .map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str()))),
+        );
+        call.session.call_with(operation, members, &call.body)
+    })
+    .await
+}
+
+/// Answers a call by name.
+pub fn json(reply: Result<Reply>) -> Response {
+    reply.map_or_else(|error| failure(&error), |Reply { status, json, .. }| sent(status, json))
+}
+
+/// As `json`, for an operation that creates the record of its answer.
+pub fn created(reply: Result<Reply>) -> Response {
+    reply.map_or_else(|error| failure(&error), |reply| sent(201, reply.json))
+}
+
+/// As `json`, with the error record itself as the body of an error.
+pub fn bare(reply: Result<Reply>) -> Response {
+    match reply {
+        Err(error) => write(error.status(), &error.api_error()),
+        reply => json(reply),
+    }
+}
+
+/// As `own`, or text where `csv` has one.
 pub async fn page<T: Answer + Send + 'static>(
     asked: Task,
     csv: Handler<Option<String>>,
@@ -204,14 +261,6 @@ pub async fn page<T: Answer + Send + 'static>(
         .await
     };
     answer.await.unwrap_or_else(|error: Error| failure(&error))
-}
-
-/// As `json`, with the error record itself as the body of an error.
-pub async fn bare<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
-    match whole(asked, work).await {
-        Err(error) => write(error.status(), &error.api_error()),
-        answer => respond(answer),
-    }
 }
 
 /// A body as a reader, for a thread that may block. One that ends early is an error, never an end.

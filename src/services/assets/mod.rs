@@ -81,6 +81,7 @@ pub trait AssetService {
     /// # Ok(())
     /// # }
     /// ```
+    #[writes]
     fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -160,6 +161,7 @@ pub trait AssetService {
     /// assert_eq!(session.update_assets(vec![change])?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -183,6 +185,7 @@ pub trait AssetService {
     /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| batch::delete_with(draft, ids, utilization::delete_of_asset))
@@ -202,6 +205,7 @@ pub trait AssetService {
     /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn link_files(
         &self,
         asset_id: &AssetId,
@@ -235,6 +239,7 @@ pub trait AssetService {
     /// session.unlink_file(&id, &"report".into())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
@@ -262,6 +267,7 @@ pub trait AssetService {
     /// assert_eq!(session.start_utilization(start)?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn start_utilization(
         &self,
         request: StartUtilizationRequest,
@@ -286,13 +292,15 @@ pub trait AssetService {
     /// assert_eq!(session.utilization_heartbeat(vec!["run-1".to_owned()], None)?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn utilization_heartbeat(
         &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
+        utilization_identifiers: Vec<String>,
+        utilization_timestamp: Option<DateTime<Utc>>,
     ) -> Result<UpdateUtilizationPartialSuccess> {
         self.write(move |draft| {
-            utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat)
+            let change = utilization::Change::Heartbeat;
+            utilization::change(draft, utilization_identifiers, utilization_timestamp, change)
         })
     }
 
@@ -308,13 +316,15 @@ pub trait AssetService {
     /// assert_eq!(session.end_utilization(vec!["run-1".to_owned()], None)?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn end_utilization(
         &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
+        utilization_identifiers: Vec<String>,
+        utilization_timestamp: Option<DateTime<Utc>>,
     ) -> Result<UpdateUtilizationPartialSuccess> {
         self.write(move |draft| {
-            utilization::change(draft, ids, timestamp, utilization::Change::End)
+            let change = utilization::Change::End;
+            utilization::change(draft, utilization_identifiers, utilization_timestamp, change)
         })
     }
 
@@ -411,6 +421,7 @@ pub trait AssetService {
     /// 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn set_system_connection(
         &self,
         minion_id: &str,

@@ -57,6 +57,7 @@ pub trait FeedService {
     /// assert_eq!(feed.name, "nightly");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
         check_name(&request.name)?;
         let context = self.context();
@@ -144,6 +145,7 @@ pub trait FeedService {
     /// "released");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed> {
         if let Some(name) = &request.name {
             check_name(name)?;
@@ -189,6 +191,7 @@ pub trait FeedService {
     /// session.delete_feed(&feed.id)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
         loop {
             let feed_id = feed_id.to_owned();
@@ -210,6 +213,7 @@ pub trait FeedService {
     /// println!("{}", package.file_name);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn upload_package(
         &self,
         feed_id: &FeedId,
@@ -235,6 +239,7 @@ pub trait FeedService {
     /// session.upload_package_content(&feed.id, &mut content, None, false, &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn upload_package_content(
         &self,
         feed_id: &FeedId,
@@ -278,6 +283,7 @@ pub trait FeedService {
     /// &Control::default()).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn commit_package(
         &self,
         feed_id: &FeedId,
@@ -336,6 +342,7 @@ pub trait FeedService {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_package(&self, package_id: &PackageId) -> Result<()> {
         let package_id = package_id.to_owned();
         self.write(move |draft| delete_package(draft, &package_id))
@@ -352,6 +359,7 @@ pub trait FeedService {
     /// session.delete_packages(ids.collect())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
         batch::delete_or_fail::<PackageRecord>(self, distinct(package_ids), delete_package)
     }

@@ -219,6 +219,7 @@ pub trait FileService {
     /// assert_eq!(session.open_file(&file)?.len(), 6);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn upload_file(
         &self,
         content: &mut dyn Read,
@@ -268,6 +269,7 @@ pub trait FileService {
     /// UploadFileRequest::new().name("empty")))?; assert!(session.open_file(&file)?.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId> {
         let upload = Upload::check(self, request)?;
         upload.room(self)?.declared(content.len())?;
@@ -329,6 +331,7 @@ pub trait FileService {
     /// session.update_metadata(&id, UpdateMetadataRequest::new().properties([("station", "3")]))?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()> {
         check_properties(&request.properties, "properties")?;
         let id = id.to_owned();
@@ -346,6 +349,7 @@ pub trait FileService {
     /// assert!(session.open_file(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_file(&self, id: &FileId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| change::delete(draft, &id))
@@ -361,6 +365,7 @@ pub trait FileService {
     /// session.delete_files(vec![id])?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_files(&self, ids: Vec<FileId>) -> Result<()> {
         change::delete_many(self, ids)
     }
@@ -376,6 +381,7 @@ pub trait FileService {
     /// assert_eq!(session.query_upload_sessions()?[0].id, upload.id);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession> {
         sessions::start(self, workspace)
     }
@@ -396,6 +402,7 @@ pub trait FileService {
     /// &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_to_upload_session(
         &self,
         session_id: &UploadSessionId,
@@ -435,6 +442,7 @@ pub trait FileService {
     /// Default::default())?; assert_eq!(session.open_file(&file)?.len(), 6);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn finish_upload_session(
         &self,
         session_id: &UploadSessionId,
@@ -455,6 +463,7 @@ pub trait FileService {
     /// session.cancel_upload_session(&upload)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()> {
         sessions::cancel(self, session_id)
     }

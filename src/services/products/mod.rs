@@ -74,6 +74,7 @@ pub trait ProductService {
     /// # Ok(())
     /// # }
     /// ```
+    #[writes]
     fn create_products(
         &self,
         products: Vec<CreateProductRequest>,
@@ -203,6 +204,7 @@ pub trait ProductService {
     /// Some("Amplifier"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_products(
         &self,
         products: Vec<UpdateProductRequest>,
@@ -240,6 +242,7 @@ pub trait ProductService {
     /// assert!(session.get_product(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_product(&self, id: &ProductId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
@@ -256,6 +259,7 @@ pub trait ProductService {
     /// assert_eq!(session.delete_products(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| batch::delete::<Product>(draft, ids))
             .map(Outcome::unless_all_succeeded)

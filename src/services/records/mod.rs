@@ -129,6 +129,7 @@ pub trait RecordService {
     /// assert_eq!(session.delete_records(request, &Control::default())?.deleted_count, 0);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_records(
         &self,
         request: DeleteRecordsRequest,
@@ -170,6 +171,7 @@ pub trait RecordService {
     /// assert!(!session.import_records(request)?.applied);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn import_records(&self, request: ImportRecordsRequest) -> Result<ImportRecordsResponse> {
         guarded("importing records", || import::run(self, request))
     }

@@ -114,6 +114,7 @@ pub trait ResultService {
     /// # Ok(())
     /// # }
     /// ```
+    #[writes]
     fn create_results(
         &self,
         results: Vec<CreateResultRequest>,
@@ -160,6 +161,7 @@ pub trait ResultService {
     /// assert_eq!(made.results[0].status_type_summary.as_ref().map(|all| all.passed), Some(1));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_results(
         &self,
         results: &[ResultWithSteps],
@@ -368,6 +370,7 @@ pub trait ResultService {
     /// assert_eq!(changed.results[0].status, Some(StatusType::Terminated.into()));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_results(
         &self,
         results: Vec<UpdateResultRequest>,
@@ -398,6 +401,7 @@ pub trait ResultService {
     /// assert!(session.get_result(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_result(&self, id: &TestResultId, delete_steps: bool) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| delete(draft, &id, delete_steps))
@@ -415,6 +419,7 @@ pub trait ResultService {
     /// assert_eq!(session.delete_results(vec![id], true)?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_results(
         &self,
         ids: Vec<TestResultId>,
@@ -452,6 +457,7 @@ pub trait ResultService {
     /// assert_eq!((would.results, would.kept), (0, 1));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn apply_result_retention(
         &self,
         retention: ResultRetention,
@@ -494,6 +500,7 @@ pub trait ResultService {
     /// assert_eq!(made.steps[1].path.as_deref(), Some("Supply\nOutput"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_steps(
         &self,
         steps: Vec<CreateStepRequest>,
@@ -676,6 +683,7 @@ pub trait ResultService {
     /// assert_eq!(changed.steps[0].status, Some(StatusType::Failed.into()));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_steps(
         &self,
         steps: Vec<UpdateStepRequest>,
@@ -700,6 +708,7 @@ pub trait ResultService {
     /// assert!(session.get_step(&id, "power").is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_step(
         &self,
         result_id: &TestResultId,
@@ -724,6 +733,7 @@ pub trait ResultService {
     /// assert_eq!(session.delete_steps(vec![pair], false)?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_steps(
         &self,
         steps: Vec<StepIdResultIdPair>,

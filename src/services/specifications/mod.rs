@@ -87,6 +87,7 @@ pub trait SpecificationService {
     /// # Ok(())
     /// # }
     /// ```
+    #[writes]
     fn create_specs(
         &self,
         request: CreateSpecificationsRequest,
@@ -166,6 +167,7 @@ pub trait SpecificationService {
     /// assert!(session.update_specs(change)?.is_some());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_specs(
         &self,
         request: UpdateSpecificationsRequest,
@@ -198,6 +200,7 @@ pub trait SpecificationService {
     /// assert_eq!(session.delete_specs(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_specs(
         &self,
         ids: Vec<SpecificationId>,

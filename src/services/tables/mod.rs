@@ -136,6 +136,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&table)?.name.as_deref(), Some("Ramp"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_table(&self, request: CreateTableRequest) -> Result<TableId> {
         self.write(move |draft| metadata::create(draft, request))
     }
@@ -196,6 +197,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.name.as_deref(), Some("Loop 1"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::modify(draft, &id, request))
@@ -212,6 +214,7 @@ pub trait TableService {
     /// assert_eq!(session.modify_tables(ModifyTablesRequest::new([change]))?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn modify_tables(
         &self,
         request: ModifyTablesRequest,
@@ -234,6 +237,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(3));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| columns::add(draft, &id, request))
@@ -256,6 +260,7 @@ pub trait TableService {
     /// assert_eq!(page.total_row_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| columns::rename(draft, &id, request))
@@ -277,6 +282,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(1));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| columns::drop_these(draft, &id, request))
@@ -293,6 +299,7 @@ pub trait TableService {
     /// assert!(session.get_table_metadata(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_table(&self, id: &TableId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::delete(draft, &id))
@@ -308,6 +315,7 @@ pub trait TableService {
     /// assert_eq!(session.delete_tables(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>> {
         self.write(move |draft| metadata::delete_many(draft, ids))
     }
@@ -353,6 +361,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
         let end_of_data = request.end_of_data.unwrap_or_default();
         if request.frame.is_none() && !end_of_data {
@@ -381,6 +390,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_arrow(
         &self,
         id: &TableId,
@@ -406,6 +416,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_batches(
         &self,
         id: &TableId,
@@ -443,6 +454,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(4));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()> {
         waveform::append_one(self, id, waveform)
     }
@@ -500,6 +512,7 @@ pub trait TableService {
     /// &Control::default())?; assert_eq!(answer.row_count, 2);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn import_csv(
         &self,
         request: ImportTableRequest,
@@ -529,6 +542,7 @@ pub trait TableService {
     /// session.import_parquet(request, Box::new(file), &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn import_parquet(
         &self,
         request: ImportTableRequest,
@@ -557,6 +571,7 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(0));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse> {
         guarded("deleting rows", || deletion::delete(self, id, &request))
     }
@@ -599,6 +614,7 @@ pub trait TableService {
     /// assert_eq!(session.get_retention(&id)?.rows_max, Some(1_000_000));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention> {
         let id = id.to_owned();
         self.write(move |draft| retention::set(draft, &id, &request))
@@ -632,6 +648,7 @@ pub trait TableService {
     /// session.delete_retention(&id)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_retention(&self, id: &TableId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| retention::delete(draft, &id))
@@ -746,6 +763,7 @@ pub trait TableService {
     /// &Control::default())?; assert_eq!(rows, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn export_segments(
         &self,
         id: &TableId,
@@ -772,6 +790,7 @@ pub trait TableService {
     /// assert!(target.join("manifest.json").exists());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn export_segments_to(
         &self,
         id: &TableId,

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::arrow::array::RecordBatch;
-use crate::columnar::{Touched, batch_rows};
-use crate::model::{Answer, DataFrame};
+use crate::columnar::{TableStatistics, Touched, batch_rows};
+use crate::model::{Answer, DataFrame, SegmentManifest};
 
 /// Rows as Arrow batches. Serializes as a data frame.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,6 +86,8 @@ pub struct TablePlan {
 impl Answer for PagedTableRows {}
 impl Answer for TablePlan {}
 impl Answer for TableRows {}
+impl Answer for TableStatistics {}
+impl Answer for SegmentManifest {}
 
 impl fmt::Display for TablePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

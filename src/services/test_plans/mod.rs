@@ -54,6 +54,7 @@ pub trait TestPlanService {
     /// assert_eq!(made.failed_test_plans, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
@@ -71,6 +72,7 @@ pub trait TestPlanService {
     /// assert_eq!(session.delete_test_plans(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_test_plans(
         &self,
         ids: Vec<TestPlanId>,
@@ -122,6 +124,7 @@ pub trait TestPlanService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn schedule_test_plans(
         &self,
         request: ScheduleTestPlansRequest,
@@ -143,6 +146,7 @@ pub trait TestPlanService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_test_plans(
         &self,
         request: UpdateTestPlansRequest,
@@ -178,6 +182,7 @@ pub trait TestPlanService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_test_plan_templates(
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
@@ -232,6 +237,7 @@ pub trait TestPlanService {
     /// assert_eq!(session.delete_test_plan_templates(vec![template_id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_test_plan_templates(
         &self,
         ids: Vec<TestPlanTemplateId>,

@@ -73,6 +73,7 @@ pub trait WorkItemService {
     /// assert_eq!(made.failed_work_items, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_work_items(
         &self,
         work_items: Vec<CreateWorkItemRequest>,
@@ -138,6 +139,7 @@ pub trait WorkItemService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_work_items(
         &self,
         request: UpdateWorkItemsRequest,
@@ -159,6 +161,7 @@ pub trait WorkItemService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn schedule_work_items(
         &self,
         request: ScheduleWorkItemsRequest,
@@ -176,6 +179,7 @@ pub trait WorkItemService {
     /// assert_eq!(session.delete_work_items(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_work_items(
         &self,
         ids: Vec<WorkItemId>,
@@ -202,6 +206,7 @@ pub trait WorkItemService {
     /// assert_eq!(session.get_work_item(&id)?.state, Some(State::InProgress));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn execute_work_item(
         &self,
         work_item_id: &WorkItemId,
@@ -224,6 +229,7 @@ pub trait WorkItemService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_work_item_templates(
         &self,
         work_item_templates: Vec<CreateWorkItemTemplateRequest>,
@@ -283,6 +289,7 @@ pub trait WorkItemService {
     /// assert_eq!(answer.failed_work_item_templates, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn update_work_item_templates(
         &self,
         request: UpdateWorkItemTemplatesRequest,
@@ -301,6 +308,7 @@ pub trait WorkItemService {
     /// assert_eq!(session.delete_work_item_templates(vec![template_id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_work_item_templates(
         &self,
         ids: Vec<WorkItemTemplateId>,

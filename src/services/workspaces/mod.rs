@@ -55,6 +55,7 @@ pub trait WorkspaceService {
     /// assert_eq!(refused[0].name.as_deref(), Some("Workspaces.InvalidWorkspace"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace> {
         self.write(move |draft| {
             let key = WorkspaceKey::from(draft.new_key::<Workspace>()?);
@@ -101,6 +102,7 @@ pub trait WorkspaceService {
     /// session.delete_workspace("lab-1")?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn delete_workspace(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| {
@@ -141,6 +143,7 @@ pub trait WorkspaceService {
     /// assert_eq!(session.get_quota("lab-1")?.record_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    #[writes]
     fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota> {
         self.write(move |draft| quotas::set(draft, request))
     }
@@ -166,6 +169,7 @@ pub trait WorkspaceService {
     /// # Errors
     /// `NotFound` for a workspace without a quota or that the caller may not see;
     /// `PermissionDenied`; errors of the disk.
+    #[writes]
     fn delete_quota(&self, workspace: &str) -> Result<()> {
         let workspace = workspace.to_owned();
         self.write(move |draft| quotas::delete(draft, &workspace))
