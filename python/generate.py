@@ -545,6 +545,7 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
         argument, request = query.arguments[0]
         listed = vec_of(records.get(query.answer))
         out.append(f'query=("{query.name}", "{argument}", "{listed[0] if listed else many}")')
+        out.append(f"request={request}")
         names = {member.wire for member in records[request].members} if request in records else set()
         has = {
             "order": "orderBy" in names,

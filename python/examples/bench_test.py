@@ -62,7 +62,7 @@ def limits(station: Services | None) -> tuple[float, float]:
     product = station.products.query("partNumber == @0", PART).first()
     if product is None:
         product = station.products.create(part_number=PART, name="Supply 5 V", family="Supply")
-    found = station.specs.query("productId == @0 && specId == @1", product.id, "VOUT").first()
+    found = station.specs.query("specId == @0", "VOUT", product_ids=[product.id]).first()
     if found is None:
         found = station.specs.create(
             product_id=product.id,

@@ -8,12 +8,12 @@ use pyo3::types::{PyBool, PyDate, PyDateTime, PyFloat, PyInt, PyString};
 use pyo3_arrow::buffer::AnyBufferProtocol;
 use pyo3_arrow::input::AnyArray;
 use stationdb::arrow::array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, NullArray, RecordBatch,
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, Int64Array, NullArray, RecordBatch,
     RecordBatchOptions, StringArray, TimestampMicrosecondArray, TimestampMillisecondArray,
     TimestampNanosecondArray, TimestampSecondArray, new_empty_array,
 };
 use stationdb::arrow::compute::concat;
-use stationdb::arrow::datatypes::{Field, Schema};
+use stationdb::arrow::datatypes::{Field, Schema, UInt8Type};
 use stationdb::chrono::{DateTime, NaiveDate, Utc};
 use stationdb::{Error, Place};
 
@@ -35,6 +35,7 @@ pub fn batch(py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<RecordBatch> 
         let array = match form.as_str() {
             "arrow" => arrow(&values)?,
             "numbers" => numbers(&values, &name)?,
+            "bools" => bools(&values, &name)?,
             "values" => list(&values, &name, data_type.as_deref())?,
             unit => times(&values, &name, unit)?,
         };
@@ -88,7 +89,7 @@ pub fn numbers(values: &Bound<'_, PyAny>, name: &str) -> PyResult<ArrayRef> {
     }
     // The memory of an empty array may be nowhere.
     if values.len()? == 0 {
-        return Ok(Arc::new(Float64Array::from(Vec::<f64>::new())));
+        return Ok(Arc::new(NullArray::new(0)));
     }
     let buffer: AnyBufferProtocol = values.extract().map_err(|_| {
         invalid(
@@ -102,10 +103,19 @@ pub fn numbers(values: &Bound<'_, PyAny>, name: &str) -> PyResult<ArrayRef> {
     Ok(buffer.into_arrow_array()?)
 }
 
+/// Booleans of numpy, which are bytes.
+fn bools(values: &Bound<'_, PyAny>, name: &str) -> PyResult<ArrayRef> {
+    let bytes = numbers(values, name)?;
+    Ok(match bytes.as_primitive_opt::<UInt8Type>() {
+        Some(bytes) => Arc::new(bytes.iter().map(|byte| byte.map(|byte| byte != 0)).collect::<BooleanArray>()),
+        None => bytes,
+    })
+}
+
 fn times(values: &Bound<'_, PyAny>, name: &str, unit: &str) -> PyResult<ArrayRef> {
     let counts = numbers(values, name)?;
     let Some(counts) = counts.as_any().downcast_ref::<Int64Array>() else {
-        return Ok(Arc::new(TimestampNanosecondArray::from(Vec::<i64>::new())));
+        return Ok(counts);
     };
     // numpy's NaT.
     let valid = counts.values().iter().map(|count| (*count != i64::MIN).then_some(*count));

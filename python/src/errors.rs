@@ -77,7 +77,7 @@ pub fn ended(py: Python<'_>) -> PyErr {
 pub fn of_file(py: Python<'_>, attempt: String, error: std::io::Error) -> PyErr {
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     let error = Error::io(attempt, error);
-    if is_missing { of_path(py, &error) } else { raised(py, &error) }
+    if is_missing { raised_as(py, "PathNotFound", &error) } else { raised(py, &error) }
 }
 
 /// The exception of an error, of a path where `NotFound` can only mean that.

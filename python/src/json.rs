@@ -2,9 +2,11 @@
 
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
+use serde::de::DeserializeOwned;
+use stationdb::from_json_strict;
 use stationdb::serde_json::Value;
 
-use crate::errors::invalid;
+use crate::errors::{invalid, raised};
 
 /// A value as `dict`, `list`, `str`, `int`, `float`, `bool` and `None`.
 pub fn to_python(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Py<PyAny>> {
@@ -15,7 +17,7 @@ pub fn to_python(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Py<P
 ///
 /// # Errors
 /// `InvalidArgument` for an object that JSON has not, such as `NaN` or a set.
-pub fn from_python(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Value> {
+fn from_python(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Value> {
     depythonize(object).map_err(|error| {
         invalid(
             object.py(),
@@ -24,12 +26,11 @@ pub fn from_python(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Value> {
     })
 }
 
-/// A request of the library, by its wire form.
+/// A request of the library, by its wire form. Members that it does not have are refused.
 ///
 /// # Errors
-/// `InvalidArgument` with the path of the member that is wrong.
-pub fn request<T: serde::de::DeserializeOwned>(object: &Bound<'_, PyAny>, what: &str) -> PyResult<T> {
-    let value = from_python(object, what)?;
-    stationdb::serde_json::from_value(value)
-        .map_err(|error| invalid(object.py(), format!("{what}: {error}")))
+/// `InvalidArgument` with the path of the member that is wrong or unknown.
+pub fn request<T: DeserializeOwned>(object: &Bound<'_, PyAny>, what: &str) -> PyResult<T> {
+    let text = from_python(object, what)?.to_string();
+    from_json_strict(text.as_bytes()).map_err(|error| raised(object.py(), &error.context(what)))
 }

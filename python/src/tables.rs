@@ -34,6 +34,8 @@ struct Foreign<'r> {
     reader: Box<dyn RecordBatchReader + Send>,
     /// Whether this is the thread that runs the handlers of signals.
     is_main: bool,
+    /// Batches that were read.
+    count: usize,
     raised: &'r mut Option<PyErr>,
 }
 
@@ -47,7 +49,18 @@ impl Iterator for Foreign<'_> {
             *self.raised = Some(exception);
             return Some(Err(ArrowError::ExternalError("interrupted".into())));
         }
-        callbacks::inside(|| self.reader.next())
+        let next = callbacks::inside(|| self.reader.next());
+        let next = match next {
+            // A stream without batches is an append of no rows, whose columns are looked at.
+            None if self.count == 0 => Some(Ok(RecordBatch::new_empty(self.reader.schema()))),
+            next => next,
+        };
+        self.count += 1;
+        if let Some(Err(error)) = &next {
+            let told = format!("batch {} of the rows to append cannot be read: {error}", self.count);
+            *self.raised = Python::try_attach(|py| invalid(py, told));
+        }
+        next
     }
 }
 
@@ -176,7 +189,7 @@ impl TableCore {
         let mut exception = None;
         let is_main = is_main(py);
         let done = self.session.get().caller.short(py, |services| {
-            let mut batches = Foreign { reader, is_main, raised: &mut exception };
+            let mut batches = Foreign { reader, is_main, count: 0, raised: &mut exception };
             services.append_batches(&self.id, &mut batches, end)
         });
         match exception {

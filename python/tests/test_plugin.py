@@ -71,7 +71,8 @@ def test_a_run_is_a_result(tmp_path: Path) -> None:
         assert any(one.startswith(b"<svg") for one in files)
         yields = db.results.yields(group_by=["PART_NUMBER"])
         assert yields.groups[0].first_pass_yield == 1.0
-        assert db.specs.query("specId == @0", "VOUT").count() == 1
+        product = db.products.query().one()
+        assert len(db.specs.query(product_ids=[product.id]).all()) == 1
 
 
 TESTS = """

@@ -106,7 +106,7 @@ def test_closing_ends_sessions_and_streams(tmp_path: Path) -> None:
         lambda: next(rows),
         lambda: next(changes),
         lambda: statement.to_pylist(),
-        lambda: session.tables.create("u", index="t"),
+        lambda: session.tables.create("u", {"t": int}, index="t"),
         lambda: db.verify(),
     ):
         with pytest.raises(errors.ClosedError):

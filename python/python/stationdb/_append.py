@@ -156,7 +156,7 @@ def _array(name: str, values: Any) -> tuple[str, Any]:
     if kind in "iuf":
         return "numbers", native(values)
     if kind == "b":
-        return "values" if len(values) == 0 else "numbers", native(values)
+        return "bools", native(values).view("uint8")
     if kind == "M":
         import numpy
 

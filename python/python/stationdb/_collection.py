@@ -103,6 +103,7 @@ class Operations:
 
     record: type[Record]
     query: tuple[str, str, str] | None = None
+    request: type[Record] | None = None
     asks: dict[str, Any] = field(default_factory=dict)
     explain: tuple[str, str] | None = None
     get: tuple[str, str] | None = None
@@ -369,16 +370,18 @@ class Collection(Generic[R]):
         desc: bool = False,
         take: int | None = None,
         fields: Iterable[str] | None = None,
+        **members: Any,
     ) -> Query[R]:
         """Records that match a filter: @0, @1, … in it stand for the values behind it.
 
         `order` is the member to sort by, `take` the greatest number of records, `fields` the members
-        that are filled. Nothing is asked before the query is used.
+        that are filled. Other members of the request have their own names, as `product_ids` of
+        specifications. Nothing is asked before the query is used.
         """
         asks = self._plan.asks
-        asked: dict[str, Any] = {}
-        if self._plan.query is None:
+        if self._plan.query is None or self._plan.request is None:
             raise UnsupportedError(f"{self._name()} have no query")
+        asked: dict[str, Any] = merged(self._plan.request, None, members)
         if filter is not None:
             if not isinstance(filter, str):
                 raise InvalidArgumentError(

@@ -15,7 +15,7 @@ from ._plot import Plot, drawn
 from ._progress import Progress, reporting
 from ._rows import Rows
 from ._stationdb import Batch, Input, TableCore
-from .errors import ClosedError, ConflictError, InvalidArgumentError
+from .errors import ClosedError, ConflictError, Error, InvalidArgumentError
 
 if TYPE_CHECKING:
     import numpy
@@ -68,6 +68,7 @@ _ARROW_TYPES = {
 }
 _UNITS = {"s": "TIMESTAMP", "ms": "TIMESTAMP", "us": "TIMESTAMP_US", "µs": "TIMESTAMP_US"}
 _INDEXES = ("INT32", "INT64", "TIMESTAMP", "TIMESTAMP_US", "TIMESTAMP_NS")
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6, "ns": 10**9}
 _METHODS = {"maxmin": "MAX_MIN", "lossy": "LOSSY", "entryexit": "ENTRY_EXIT"}
 
 
@@ -243,7 +244,8 @@ def _names(given: str | Iterable[str] | None, what: str) -> list[str] | None:
 class Waveform:
     """The samples of one waveform, with their places.
 
-    `x` has the place of each sample: seconds as float64, counts as int64, or datetime64[ns] in UTC.
+    `x` has the place of each sample: seconds as float64, datetime64[ns] in UTC, or counts as int64
+    where the index is a whole number without a unit of time.
     `y` has the samples of each column, and `units` their units, as far as the columns have one.
     `t0` and `dt` tell the axis where the samples lie at equal steps, and are None elsewhere.
     """
@@ -259,6 +261,12 @@ class Waveform:
         self.unit: str | None = found["unit"]
         buffer, name = found["x"]
         self.x: numpy.ndarray[Any, Any] = numpy.frombuffer(buffer, dtype=name)
+        per_second = _PER_SECOND.get(self.unit or "")
+        if found["axis"] != "seconds" and name == "int64" and per_second is not None:
+            self.x = self.x / per_second
+            self.t0 = None if self.t0 is None else cast("int", self.t0) / per_second
+            self.dt = None if self.dt is None else self.dt / per_second
+            self.unit = "s"
         self.y: dict[str, numpy.ndarray[Any, Any]] = {}
         self.units: dict[str, str | None] = {}
         for column, unit, values, dtype in found["y"]:
@@ -387,13 +395,20 @@ class Table:
         3
         """
         rows = rows_of(data, self._types)
+        try:
+            self._append(rows, end or None)
+        except Error as error:
+            # Rows of a store know what ended them; their stream has only words.
+            raise (data._reraise(error) if isinstance(data, Rows) else error) from None
+
+    def _append(self, rows: Input, end: bool | None) -> None:
         if self._core is not None:
-            self._core.append(rows, end or None)
+            self._core.append(rows, end)
             return
         columns = self._make(rows)
         with self._services._nested() as tx:
             core = self._create(tx, columns)
-            core.append(rows, end or None)
+            core.append(rows, end)
         self._adopt(core.id)
 
     def _adopt(self, id: str) -> None:

@@ -215,6 +215,7 @@ class Products(Collection[Product]):
     _plan = Operations(
         record=Product,
         query=("query_products", "query", "products"),
+        request=QueryProductsRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_products", "query"),
         get=("get_product", "id"),
@@ -330,6 +331,7 @@ class Specs(Collection[Specification]):
     _plan = Operations(
         record=Specification,
         query=("query_specs", "query", "specs"),
+        request=QuerySpecificationsRequest,
         asks={"order": True, "desc": "orderByDescending", "fields": True, "count": False, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_specs", "query"),
         get=("get_spec", "id"),
@@ -420,6 +422,7 @@ class Assets(Collection[Asset]):
     _plan = Operations(
         record=Asset,
         query=("query_assets", "query", "assets"),
+        request=QueryAssetsRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": False, "skip": True},
         explain=("explain_query_assets", "query"),
         get=("get_asset", "id"),
@@ -614,6 +617,7 @@ class WorkItems(Collection[WorkItem]):
     _plan = Operations(
         record=WorkItem,
         query=("query_work_items", "request", "workItems"),
+        request=QueryWorkItemsRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_work_items", "request"),
         get=("get_work_item", "work_item_id"),
@@ -778,6 +782,7 @@ class Templates(Collection[WorkItemTemplate]):
     _plan = Operations(
         record=WorkItemTemplate,
         query=("query_work_item_templates", "request", "workItemTemplates"),
+        request=QueryWorkItemTemplatesRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": False, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_work_item_templates", "request"),
         create=Write("create_work_item_templates", ('work_item_templates',), CreateWorkItemTemplateRequest, 'createdWorkItemTemplates', many=True, flags=(), id=None, replace=False),
@@ -795,6 +800,7 @@ class TestPlans(Collection[TestPlan]):
     _plan = Operations(
         record=TestPlan,
         query=("query_test_plans", "request", "testPlans"),
+        request=QueryTestPlansRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_test_plans", "request"),
         get=("get_test_plan", "test_plan_id"),
@@ -929,6 +935,7 @@ class TestPlanTemplates(Collection[TestPlanTemplate]):
     _plan = Operations(
         record=TestPlanTemplate,
         query=("query_test_plan_templates", "request", "testPlanTemplates"),
+        request=QueryTestPlanTemplatesRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": False, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_test_plan_templates", "request"),
         create=Write("create_test_plan_templates", ('test_plan_templates',), CreateTestPlanTemplateRequest, 'createdTestPlanTemplates', many=True, flags=(), id=None, replace=False),
@@ -945,6 +952,7 @@ class Results(Collection[TestResult]):
     _plan = Operations(
         record=TestResult,
         query=("query_results", "query", "results"),
+        request=QueryResultsRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_results", "query"),
         get=("get_result", "id"),
@@ -1399,6 +1407,7 @@ class Steps(Collection[Step]):
     _plan = Operations(
         record=Step,
         query=("query_steps", "query", "steps"),
+        request=QueryStepsRequest,
         asks={"order": True, "desc": "descending", "fields": True, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_steps", "query"),
         create=Write("create_steps", ('steps',), CreateStepRequest, 'steps', many=True, flags=('update_result_total_time',), id=None, replace=False),
@@ -1415,6 +1424,7 @@ class Feeds(Collection[Feed]):
     _plan = Operations(
         record=Feed,
         query=("query_feeds", "request", "feeds"),
+        request=QueryFeedsRequest,
         asks={"order": False, "desc": None, "fields": False, "count": False, "substitutions": False, "filter": None, "token": False, "skip": False},
         get=("get_feed", "feed_id"),
         create=Write("create_feed", ('request',), CreateFeedRequest, None, many=False, flags=(), id=None, replace=False),
@@ -1528,6 +1538,7 @@ class Workspaces(Collection[Workspace]):
     _plan = Operations(
         record=Workspace,
         query=("query_workspaces", "query", "workspaces"),
+        request=QueryWorkspacesRequest,
         asks={"order": True, "desc": "descending", "fields": False, "count": True, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_workspaces", "query"),
         create=Write("create_workspace", ('request',), CreateWorkspaceRequest, None, many=False, flags=(), id=None, replace=False),
@@ -1629,6 +1640,7 @@ class Files(Collection[FileLinqMetadata]):
     _plan = Operations(
         record=FileLinqMetadata,
         query=("query_files_linq", "request", "availableFiles"),
+        request=FileLinqQueryRequest,
         asks={"order": True, "desc": "orderByDescending", "fields": False, "count": False, "substitutions": False, "filter": "filter", "token": False, "skip": True},
         explain=("explain_query_files_linq", "request"),
         delete=Delete("delete_files", "ids", many=True, flags=()),
@@ -1796,6 +1808,7 @@ class TableRecords(Collection[TableMetadata]):
     _plan = Operations(
         record=TableMetadata,
         query=("query_tables", "request", "tables"),
+        request=QueryTablesRequest,
         asks={"order": True, "desc": "orderByDescending", "fields": True, "count": False, "substitutions": True, "filter": "filter", "token": True, "skip": False},
         explain=("explain_query_tables", "request"),
         get=("get_table_metadata", "id"),
