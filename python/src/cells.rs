@@ -33,12 +33,16 @@ pub fn to_list<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, Py
         DataType::Utf8 => PyList::new(py, array.as_string::<i32>().iter()),
         DataType::LargeUtf8 => PyList::new(py, array.as_string::<i64>().iter()),
         DataType::Utf8View => PyList::new(py, array.as_string_view().iter()),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            primitive::<TimestampMillisecondType, _>(py, array, DateTime::<Utc>::from_timestamp_millis)
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            primitive::<TimestampMicrosecondType, _>(py, array, DateTime::<Utc>::from_timestamp_micros)
-        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => primitive::<TimestampMillisecondType, _>(
+            py,
+            array,
+            DateTime::<Utc>::from_timestamp_millis,
+        ),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => primitive::<TimestampMicrosecondType, _>(
+            py,
+            array,
+            DateTime::<Utc>::from_timestamp_micros,
+        ),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             primitive::<TimestampNanosecondType, _>(py, array, Some)
         }

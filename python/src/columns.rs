@@ -8,9 +8,9 @@ use pyo3::types::{PyBool, PyDate, PyDateTime, PyFloat, PyInt, PyString};
 use pyo3_arrow::buffer::AnyBufferProtocol;
 use pyo3_arrow::input::AnyArray;
 use stationdb::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, Int64Array, NullArray, RecordBatch,
-    RecordBatchOptions, StringArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray, TimestampSecondArray, new_empty_array,
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, Int64Array, NullArray,
+    RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, new_empty_array,
 };
 use stationdb::arrow::compute::concat;
 use stationdb::arrow::datatypes::{Field, Schema, UInt8Type};
@@ -107,7 +107,9 @@ pub fn numbers(values: &Bound<'_, PyAny>, name: &str) -> PyResult<ArrayRef> {
 fn bools(values: &Bound<'_, PyAny>, name: &str) -> PyResult<ArrayRef> {
     let bytes = numbers(values, name)?;
     Ok(match bytes.as_primitive_opt::<UInt8Type>() {
-        Some(bytes) => Arc::new(bytes.iter().map(|byte| byte.map(|byte| byte != 0)).collect::<BooleanArray>()),
+        Some(bytes) => {
+            Arc::new(bytes.iter().map(|byte| byte.map(|byte| byte != 0)).collect::<BooleanArray>())
+        }
         None => bytes,
     })
 }
@@ -243,24 +245,44 @@ fn list(values: &Bound<'_, PyAny>, name: &str, data_type: Option<&str>) -> PyRes
     };
     let Some(kind) = kind else { return Ok(Arc::new(NullArray::new(values.len()))) };
     Ok(match kind {
-        Kind::Bool => Arc::new(cells(&values, name, kind, |value| {
-            value.is_instance_of::<PyBool>().then(|| value.extract::<bool>()).transpose()
-        })?.into_iter().collect::<BooleanArray>()),
-        Kind::Int => Arc::new(cells(&values, name, kind, |value| {
-            let is_int = Kind::of_value(value) == Some(Kind::Int);
-            is_int.then(|| value.extract::<i64>()).transpose()
-        })?.into_iter().collect::<Int64Array>()),
-        Kind::Float => Arc::new(cells(&values, name, kind, |value| {
-            let is_number = matches!(Kind::of_value(value), Some(Kind::Int | Kind::Float));
-            is_number.then(|| value.extract::<f64>()).transpose()
-        })?.into_iter().collect::<Float64Array>()),
-        Kind::Text => Arc::new(cells(&values, name, kind, |value| {
-            value.is_instance_of::<PyString>().then(|| value.extract::<String>()).transpose()
-        })?.into_iter().collect::<StringArray>()),
-        Kind::Date => Arc::new(cells(&values, name, kind, |value| {
-            let is_date = Kind::of_value(value) == Some(Kind::Date);
-            is_date.then(|| value.extract::<NaiveDate>().map(days)).transpose()
-        })?.into_iter().collect::<Date32Array>()),
+        Kind::Bool => Arc::new(
+            cells(&values, name, kind, |value| {
+                value.is_instance_of::<PyBool>().then(|| value.extract::<bool>()).transpose()
+            })?
+            .into_iter()
+            .collect::<BooleanArray>(),
+        ),
+        Kind::Int => Arc::new(
+            cells(&values, name, kind, |value| {
+                let is_int = Kind::of_value(value) == Some(Kind::Int);
+                is_int.then(|| value.extract::<i64>()).transpose()
+            })?
+            .into_iter()
+            .collect::<Int64Array>(),
+        ),
+        Kind::Float => Arc::new(
+            cells(&values, name, kind, |value| {
+                let is_number = matches!(Kind::of_value(value), Some(Kind::Int | Kind::Float));
+                is_number.then(|| value.extract::<f64>()).transpose()
+            })?
+            .into_iter()
+            .collect::<Float64Array>(),
+        ),
+        Kind::Text => Arc::new(
+            cells(&values, name, kind, |value| {
+                value.is_instance_of::<PyString>().then(|| value.extract::<String>()).transpose()
+            })?
+            .into_iter()
+            .collect::<StringArray>(),
+        ),
+        Kind::Date => Arc::new(
+            cells(&values, name, kind, |value| {
+                let is_date = Kind::of_value(value) == Some(Kind::Date);
+                is_date.then(|| value.extract::<NaiveDate>().map(days)).transpose()
+            })?
+            .into_iter()
+            .collect::<Date32Array>(),
+        ),
         Kind::Time => moments(&values, name)?,
     })
 }

@@ -66,10 +66,14 @@ impl FileReader {
         if let Some(path) = path_of(source) {
             let file = py.detach(|| File::open(&path)).and_then(|file| {
                 // A directory opens, and fails when it is read.
-                if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+                if file.metadata()?.is_dir() {
+                    Err(io::ErrorKind::IsADirectory.into())
+                } else {
+                    Ok(file)
+                }
             });
-            let file = file
-                .map_err(|error| of_file(py, format!("opening {}", path.display()), error))?;
+            let file =
+                file.map_err(|error| of_file(py, format!("opening {}", path.display()), error))?;
             return Ok(Self::File(file));
         }
         if source.hasattr(intern!(py, "read"))? {

@@ -145,7 +145,8 @@ impl Open {
     pub fn take(&self, py: Python<'_>, what: &str) -> PyResult<Option<Store>> {
         self.check_process(py)?;
         if callbacks::is_inside() {
-            let told = format!("{what} inside of a call, which it would wait for; let it end first");
+            let told =
+                format!("{what} inside of a call, which it would wait for; let it end first");
             return Err(raised(py, &Error::conflict(told)));
         }
         let Some(store) = lock(&self.state).store.take() else { return Ok(None) };

@@ -98,8 +98,7 @@ pub struct RowsCore {
 
 impl RowsCore {
     pub fn new(open: &Arc<Open>, schema: SchemaRef, source: Source, control: Control) -> Self {
-        let stream =
-            Stream { state: State::Open(source), ready: VecDeque::new(), is_given: false };
+        let stream = Stream { state: State::Open(source), ready: VecDeque::new(), is_given: false };
         let shared = Arc::new(Shared {
             schema,
             control,
@@ -123,9 +122,8 @@ impl RowsCore {
         let _call = self.open.call(py)?;
         let batches = Stoppable::new(&self.shared.control).run(py, || {
             let mut stream = lock(&self.shared.stream);
-            let rows = |stream: &Stream| -> usize {
-                stream.ready.iter().map(RecordBatch::num_rows).sum()
-            };
+            let rows =
+                |stream: &Stream| -> usize { stream.ready.iter().map(RecordBatch::num_rows).sum() };
             while rows(&stream) < count {
                 let Some(batch) = Shared::fetch(&mut stream)? else { break };
                 stream.ready.push_back(batch);

@@ -10,8 +10,8 @@ use stationdb::prelude::*;
 use stationdb::scans::ScanRecordsRequest;
 use stationdb::{Control, Error, OwnedTransaction, Result, Session};
 
-use crate::json::request;
 use crate::errors::{ended, raised};
+use crate::json::request;
 use crate::long::{self, Stoppable, Watch, here, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
 use crate::record_view::RecordView;
@@ -211,10 +211,7 @@ impl SessionCore {
         drop(self.caller.begin(py)?);
         let user = user.unwrap_or_else(|| self.caller.slot.spec.user.clone());
         let timeout = timeout.map(|timeout| long::seconds(py, "timeout", timeout)).transpose()?;
-        Ok(Self::new(
-            &self.caller.open,
-            SessionSpec { user, workspace, all_or_nothing, timeout },
-        ))
+        Ok(Self::new(&self.caller.open, SessionSpec { user, workspace, all_or_nothing, timeout }))
     }
 
     /// Begins a transaction: a session whose calls are one commit.

@@ -114,7 +114,6 @@ impl Answer {
             }
         }
     }
-
 }
 
 impl Iterator for Answer {

@@ -115,10 +115,7 @@ impl StoreCore {
     ) -> PyResult<SessionCore> {
         drop(self.open.call(py)?);
         let timeout = timeout.map(|timeout| long::seconds(py, "timeout", timeout)).transpose()?;
-        Ok(SessionCore::new(
-            &self.open,
-            SessionSpec { user, workspace, all_or_nothing, timeout },
-        ))
+        Ok(SessionCore::new(&self.open, SessionSpec { user, workspace, all_or_nothing, timeout }))
     }
 
     /// Closes the store. Does nothing if it is closed.

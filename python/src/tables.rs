@@ -57,7 +57,8 @@ impl Iterator for Foreign<'_> {
         };
         self.count += 1;
         if let Some(Err(error)) = &next {
-            let told = format!("batch {} of the rows to append cannot be read: {error}", self.count);
+            let told =
+                format!("batch {} of the rows to append cannot be read: {error}", self.count);
             *self.raised = Python::try_attach(|py| invalid(py, told));
         }
         next
@@ -234,7 +235,8 @@ impl TableCore {
         let asked: ScanRequest = request(asked, "rows")?;
         let control = Control::default();
         let caller = &self.session.get().caller;
-        let stream = caller.long(py, None, |services, _| services.scan(&self.id, asked, &control))?;
+        let stream =
+            caller.long(py, None, |services, _| services.scan(&self.id, asked, &control))?;
         let schema = stream.schema();
         Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
     }
@@ -269,9 +271,7 @@ impl TableCore {
             one.set_item("unit", waveform.unit)?;
             let (kind, t0, dt) = match waveform.axis {
                 None => (None, py.None(), py.None()),
-                Some(WaveformAxis::Time { t0, dt }) => {
-                    (Some("time"), any(py, t0)?, any(py, dt)?)
-                }
+                Some(WaveformAxis::Time { t0, dt }) => (Some("time"), any(py, t0)?, any(py, dt)?),
                 Some(WaveformAxis::Seconds { t0, dt }) => {
                     (Some("seconds"), any(py, t0)?, any(py, dt)?)
                 }
@@ -370,4 +370,3 @@ pub fn import_table(
     let answer = crate::content::raised_or(&raised, done)?;
     to_python(py, &answer)
 }
-

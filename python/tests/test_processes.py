@@ -111,7 +111,7 @@ def test_threads_read_at_the_same_time(large: stationdb.Table) -> None:
     def read() -> None:
         nonlocal is_done
         for _ in range(3):
-            large.aggregate({"v": ["percentile_linear"]}) if False else large.decimate("v").to_numpy()
+            large.decimate("v").to_numpy()
             for _ in large.rows(order="v", limit=10):
                 pass
         is_done = True
@@ -280,4 +280,4 @@ def test_import_is_quick() -> None:
         seconds, modules = done.stdout.splitlines()
         times.append(float(seconds))
         assert modules == "[]", done.stderr
-    assert min(times) < 0.1, times
+    assert min(times) < 0.1 * float(os.environ.get("STATIONDB_SLOW", "1")), times

@@ -1,6 +1,33 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
+__all__ = [
+    "Batch",
+    "ChangesCore",
+    "HAS_SQL",
+    "Input",
+    "ReaderCore",
+    "RecordView",
+    "RowsCore",
+    "SessionCore",
+    "StoreCore",
+    "TableCore",
+    "WriterCore",
+    "__version__",
+    "advance_subscriber",
+    "import_openhtf",
+    "import_table",
+    "position",
+    "register_subscriber",
+    "remove_subscriber",
+    "restore",
+    "salvage",
+    "scan_records",
+    "sql",
+    "upload_file",
+    "upload_package",
+]
+
 HAS_SQL: Final[bool]
 __version__: Final[str]
 
@@ -46,8 +73,8 @@ class SessionCore:
 class RecordView:
     """A record whose members become objects of Python when they are asked for."""
 
-    def __getitem__(self, name: str) -> Any: ...
-    def __contains__(self, name: str) -> bool: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __contains__(self, key: str, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
     def keys(self) -> list[str]: ...

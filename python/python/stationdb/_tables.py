@@ -492,6 +492,8 @@ class Table:
                     f"the samples of {name!r} have the dtype {values.dtype}; give numbers, as in "
                     "values.astype(float)"
                 )
+            if len(values) == 0:
+                raise InvalidArgumentError(f"the samples of {name!r} are empty; a waveform has some")
             columns.append((name, native(values)))
         return columns
 
