@@ -110,6 +110,7 @@ def test_every_type_goes_out(db: stationdb.Store, kind: str) -> None:
     assert len(frame) == 4 and frame.isna().sum() == 1
     arrays = table.rows().to_numpy()
     assert arrays["v"].shape == (4,) and arrays["t"].dtype == np.int64
+    assert pd.isna(arrays["v"][1]) and not pd.isna(arrays["v"][0])
     if kind == "TIMESTAMP_NS":
         assert table.rows("v").to_pylist()[1:3] == [{"v": None}, {"v": -1_000_000}]
     else:

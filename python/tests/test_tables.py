@@ -20,10 +20,11 @@ def test_the_first_append_gives_the_columns(db: stationdb.Store) -> None:
     assert len(table) == 0 and "without columns" in repr(table)
     with pytest.raises(errors.NotFoundError):
         db.tables.get("lazy")
-    with pytest.raises(errors.InvalidArgumentError):
-        table.append({"t": [1, 2], "volts": [0.5, object()]})
-    with pytest.raises(errors.NotFoundError):
-        db.tables.get("lazy")
+    for wrong in ({"t": [1, 2], "volts": [0.5, object()]}, {"t": [1, None], "volts": [0.5, 1.0]}):
+        with pytest.raises(errors.InvalidArgumentError):
+            table.append(wrong)
+        with pytest.raises(errors.NotFoundError):
+            db.tables.get("lazy")
     table.append({"t": [1], "volts": [0.5], "ok": [True], "note": ["x"]})
     assert table.columns == {"t": "INT64", "volts": "FLOAT64", "ok": "BOOL", "note": "STRING"}
     assert table.metadata()["properties"] == {"probe": "TPP1000"}

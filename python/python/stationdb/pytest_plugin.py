@@ -184,7 +184,8 @@ class _Run:
                 for name, data in value["files"]:
                     file = self.store.files.upload(base64.b64decode(data), name=name)
                     self._files.append(file.id or "")
-        if report.when == "teardown":
+        # The report of a worker of pytest-xdist that died is of no phase, and the last one.
+        if report.when not in ("setup", "call"):
             self._store(report.nodeid)
 
     def _store(self, nodeid: str) -> None:
@@ -199,17 +200,6 @@ class _Run:
             "data": {"text": found["text"], "parameters": found["parameters"]},
         }
         self.store.steps.create(step)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
-        """A worker of pytest-xdist died."""
-        self._done[crashitem] = {
-            "status": "ERRORED",
-            "seconds": 0.0,
-            "text": str(report.longrepr or "the worker died")[-16_000:],
-            "parameters": [],
-        }
-        self._store(crashitem)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
