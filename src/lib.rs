@@ -20,11 +20,12 @@
 //! # }
 //! ```
 //!
-//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. [`Session`],
-//! [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each service has a module
-//! with its records, requests and answers ([`products`], [`tables`], …): plain structs whose serde
-//! form is the wire form of the service. [`Error`] has an [`ErrorKind`], which says what went
-//! wrong, and often a [`Place`], which says where.
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user.
+//! [`Session`], [`Transaction`] and [`OwnedTransaction`] implement the service traits of the [`prelude`]. Each
+//! service has a module with its records, requests and answers ([`products`], [`tables`], …): plain
+//! structs whose serde form is the wire form of the service. [`by_name`] has all operations by
+//! their names. [`Error`] has an [`ErrorKind`], which says what went wrong, and often a [`Place`],
+//! which says where.
 //!
 //! Calls block. Handles are cheap to clone and safe to share; a server runs the calls on its
 //! threads for blocking work.
@@ -101,7 +102,7 @@ pub use serde_json;
 /// Operations by their names, with JSON for arguments and answers: for other languages, servers and
 /// tools. [`Session::call`] calls one.
 pub mod by_name {
-    pub use crate::services::by_name::{OperationInfo, Reply, operations};
+    pub use crate::services::{OperationInfo, Reply, operations};
 }
 
 /// The service traits: what a session and a transaction can do.

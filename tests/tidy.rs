@@ -88,6 +88,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "tests/request_bounds tests every list of every request with as many entries and one more",
     ),
     ("SUBSCRIBER_HOLD_MS_DEFAULT", "the default of an option"),
+    ("TRANSACTION_HOLD_MS_DEFAULT", "the default of an option"),
     ("SUBSCRIBER_HOLD_BYTES_DEFAULT", "the default of an option"),
     ("PASS_PAGE_BYTES", "how much is read at once: store/sync_tests.rs has a page above it"),
     ("FINDINGS", "further findings are counted; none is refused"),

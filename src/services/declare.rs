@@ -5,9 +5,10 @@
 ///
 /// The body of each method is its one implementation, for [`Handle`](crate::session::Handle). It is
 /// compiled once, in this crate; the trait itself has no bodies. `#[writes]` before a method says
-/// that it may change the store. The declaration also makes the call by name (`by_name`). The declaration is not indented
-/// inside the macro, as `rustfmt` would format it outside of one. The tests that list every
-/// operation read it in this form.
+/// that it may change the store. The declaration also makes the call by name (`by_name`).
+///
+/// The declaration is not indented inside the macro, as `rustfmt` would format it outside of one.
+/// The tests that list every operation read it in this form.
 macro_rules! service {
     ($(#[$meta:meta])* pub trait $service:ident {
         $(

@@ -4,6 +4,7 @@
 mod assets;
 pub(crate) mod batch;
 pub(crate) mod by_name;
+mod catalogue;
 pub(crate) mod content;
 pub(crate) mod declare;
 mod feeds;
@@ -27,6 +28,8 @@ pub(crate) mod work_items;
 mod workspaces;
 
 pub use assets::AssetService;
+pub use by_name::Reply;
+pub use catalogue::{OperationInfo, operations};
 pub use content::ContentWriter;
 pub(crate) use content::{
     named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,

@@ -267,6 +267,8 @@ macro_rules! id_type {
         #[serde(transparent)]
         pub struct $name(String);
 
+        $crate::value::argument::id_argument!($name);
+
         impl $name {
             /// Checks the form of `text`.
             ///

@@ -118,8 +118,8 @@ fn file(w: &World) -> Result<ContentReader> {
     w.session("ada").open_file(&w.secret.file.as_str().into())
 }
 
-/// Three probes of each page iterator, through a session and both forms of a transaction. Each reads
-/// all pages of the query that follows the name, and what it meets is the last item.
+/// Three probes of each page iterator, through a session and both forms of a transaction. Each
+/// reads all pages of the query that follows the name, and what it meets is the last item.
 macro_rules! page_probes {
     ($($name:ident(|$world:ident| $query:expr);)*) => {
         [$(
@@ -133,12 +133,15 @@ macro_rules! page_probes {
                 disk.begin();
                 session.transaction(|tx| read_pages(tx.$name(query)))
             }),
-            (concat!("OwnedTransaction::", stringify!($name)), |$world: World, disk: &PanickingDisk| {
-                let (session, query) = ($world.session("ada"), request($query));
-                disk.begin();
-                let transaction = session.begin()?;
-                read_pages(transaction.$name(query))
-            }),
+            (
+                concat!("OwnedTransaction::", stringify!($name)),
+                |$world: World, disk: &PanickingDisk| {
+                    let (session, query) = ($world.session("ada"), request($query));
+                    disk.begin();
+                    let transaction = session.begin()?;
+                    read_pages(transaction.$name(query))
+                },
+            ),
         )*]
     };
 }

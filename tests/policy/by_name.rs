@@ -35,11 +35,21 @@ fn on_the_wire(name: &str, answer: Value) -> Value {
         _ if answer.get("refused").is_some() => answer,
         "create_table" => json!({"id": answer}),
         "finish_upload_session" => {
-            json!({"uri": format!("/nifile/v1/service-groups/Default/files/{}", answer.as_str().unwrap())})
+            let id = answer.as_str().unwrap();
+            json!({"uri": format!("/nifile/v1/service-groups/Default/files/{id}")})
         }
         _ if name.starts_with("explain_") => answer["plan"].clone(),
         _ => answer,
     }
+}
+
+/// Each store seals its tokens with a key of its own.
+fn without_token(mut answer: Value) -> Value {
+    if let Some(token) = answer.get_mut("continuationToken") {
+        assert!(token.is_string());
+        *token = json!("a token");
+    }
+    answer
 }
 
 fn named(session: &Session, operation: &OperationInfo, arguments: &[Value]) -> Value {
@@ -82,7 +92,8 @@ fn a_call_by_name_does_what_the_method_does() {
         for who in ["guest", "ada"] {
             let method = outcome(probe.run(&worlds[0].session(who), &worlds[0]));
             let answer = named(&worlds[1].session(who), &operation, &arguments);
-            assert_eq!(answer, on_the_wire(name, method), "{name} of {who}");
+            let wire = on_the_wire(name, method);
+            assert_eq!(without_token(answer.clone()), without_token(wire), "{name} of {who}");
             assert!(who == "ada" || !answer.to_string().contains(MARK), "{name}: {answer}");
         }
         equal += 1;

@@ -58,6 +58,7 @@ const REASONS: &[(&str, &str)] = &[
     ("SeriesPass", SHARED),
     ("SetSystemConnectionRequest", BODY),
     ("SetSystemConnectionResponse", "the body of a response whose call returns a number"),
+    ("Reply", "what `call_with` of each handle returns, which a macro declares"),
     ("StartUploadSessionRequest", BODY),
     ("UpdateAssetsRequest", BODY),
     ("UpdateProductsRequest", BODY),

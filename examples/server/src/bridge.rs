@@ -109,10 +109,6 @@ impl Call {
         let given = self.kind.as_ref().and_then(|given| given.to_str().ok());
         given.is_some_and(|given| given.to_ascii_lowercase().starts_with(kind))
     }
-
-    pub fn query_and_body<T: FromQuery>(&self) -> Result<T> {
-        stationdb::from_query_and_json(&self.query, &self.body)
-    }
 }
 
 type Fields = BTreeMap<String, String>;

@@ -16,8 +16,8 @@ pub(in crate::records) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'st
 /// is aborted if it is dropped without a commit.
 ///
 /// redb may panic on damaged pages while it aborts, even while an earlier panic unwinds. Both
-/// panics are caught. While a panic unwinds, redb does not abort: the pages of the transaction would
-/// be lost until the next opening finds them. So another thread aborts it then.
+/// panics are caught. While a panic unwinds, redb does not abort: the pages of the transaction
+/// would be lost until the next opening finds them. So another thread aborts it then.
 pub(crate) struct WriteTransaction {
     /// `None` after it was committed or dropped.
     transaction: Option<redb::WriteTransaction>,

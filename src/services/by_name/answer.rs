@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use serde::Serialize;
 
-use super::Reply;
+use super::declaration::Reply;
 use crate::arrow::datatypes::SchemaRef;
 use crate::blobs::ContentReader;
 use crate::columnar::RowStream;

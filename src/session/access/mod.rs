@@ -1,5 +1,6 @@
 //! Who calls, through which handle, with which settings.
 
+pub(super) mod caller;
 pub(super) mod context;
 pub(super) mod holders;
 pub(super) mod identity;

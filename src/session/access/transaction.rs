@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
+use super::caller::Access;
 use super::context::Context;
 use super::holders::{Hold, Holder as HolderKind};
-use super::sessions::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::engine::turns::{Holder, Leadership, outcome_unknown};
 use crate::session::engine::{Planned, Room};

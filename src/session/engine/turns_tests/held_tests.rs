@@ -98,7 +98,7 @@ fn transactions_and_writers() {
                 }
             }
             match thread_rng().gen_range(0..3) {
-                0 => std::mem::forget(held),
+                0 => drop(Box::leak(Box::new(held)).clone()),
                 1 => {
                     let turn = held.turn.lock().unwrap().take();
                     if turn.is_some() {
