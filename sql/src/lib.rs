@@ -69,7 +69,7 @@ use datafusion::prelude::SessionContext;
 use stationdb::{Result, Session};
 
 use catalog::Catalog;
-pub use door::{Limits, query, reads};
+pub use door::{Limits, query, query_with, reads};
 #[cfg(feature = "lake")]
 pub use lake::{
     LakeYieldKey, LakeYieldScope, LakeYields, lake, lake_aggregates, lake_at, lake_functions,

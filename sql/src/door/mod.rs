@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::common::plan_err;
+use datafusion::common::{ParamValues, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -69,6 +69,39 @@ pub async fn query(
     text: &str,
     limits: &Limits,
 ) -> Result<SendableRecordBatchStream> {
+    query_with(context, text, None, limits).await
+}
+
+/// [`query`] with values for the placeholders of the statement, `$1` or `$name`. They are values
+/// wherever they stand, and never a part of the text.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = stationdb::Store::open(dir.path())?;
+/// # let session = store.session(stationdb::Identity::user("ada"));
+/// use stationdb_sql::datafusion::common::{ParamValues, ScalarValue};
+/// use stationdb_sql::datafusion::physical_plan::common::collect;
+/// use stationdb_sql::{Limits, query_with};
+///
+/// let sql = stationdb_sql::context(&session)?;
+/// let values = ParamValues::from(vec![("name", ScalarValue::from("it's; --"))]);
+/// let text = "select length($name) as n";
+/// let rows = query_with(&sql, text, Some(values), &Limits::default()).await?;
+/// assert_eq!(collect(rows).await?[0].num_rows(), 1);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`query`]; `Plan` for a placeholder without a value.
+pub async fn query_with(
+    context: &SessionContext,
+    text: &str,
+    values: Option<ParamValues>,
+    limits: &Limits,
+) -> Result<SendableRecordBatchStream> {
     let until = limits.time.and_then(|time| Instant::now().checked_add(time));
     let state = context.state();
     {
@@ -103,7 +136,10 @@ pub async fn query(
         .build();
     bounded::bound_types(&mut bounded, &meter)?;
     let planned = async {
-        let plan = bounded.create_logical_plan(text).await?;
+        let mut plan = bounded.create_logical_plan(text).await?;
+        if let Some(values) = values {
+            plan = plan.with_param_values(values)?;
+        }
         watch.check()?;
         weight::check(&plan, limits)?;
         reads().verify_plan(&plan)?;

@@ -1,0 +1,65 @@
+"""A store for test stations in one directory: products, results, tables of measured rows, files.
+
+>>> import stationdb, tempfile
+>>> with stationdb.open(tempfile.mkdtemp(), user="line-3") as store:
+...     table = store.tables.create("ramp", index="t")
+...     table.append({"t": [0, 1, 2], "volts": [0.0, 0.5, 1.0]})
+...     store.sql("select max(volts) as peak from ramp").to_pylist()
+[{'peak': 1.0}]
+
+Start at `open`, which returns a `Store`. Its attributes are the services; `Store.session` acts for
+another user, and `Store.transaction` makes several writes one. All exceptions are of the class
+`Error`, and of the built-in class that fits.
+"""
+
+from typing import Any
+
+from . import errors
+from ._changes import Change, Changes, Subscriber
+from ._plot import Plot
+from ._rows import Batch, Rows
+from ._session import Services, Session, Transaction
+from ._stationdb import HAS_SQL, __version__
+from ._store import Store, look, open, restore, salvage
+from ._tables import Table, Tables, TableWriter, Waveform
+from .errors import Error
+
+
+
+def __getattr__(name: str) -> Any:
+    # Hundreds of classes, which a program that only appends rows does not wait for.
+    from importlib import import_module
+
+    if name in ("records", "services"):
+        return import_module(f"stationdb.{name}")
+    if not name.startswith("_"):
+        found = getattr(import_module("stationdb.records"), name, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'stationdb' has no attribute {name!r}")
+
+
+__all__ = [
+    "HAS_SQL",
+    "Batch",
+    "Change",
+    "Changes",
+    "Error",
+    "Plot",
+    "Rows",
+    "Services",
+    "Session",
+    "Store",
+    "Subscriber",
+    "Table",
+    "TableWriter",
+    "Tables",
+    "Transaction",
+    "Waveform",
+    "__version__",
+    "errors",
+    "look",
+    "open",
+    "restore",
+    "salvage",
+]

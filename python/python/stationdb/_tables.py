@@ -1,0 +1,1040 @@
+"""Tables of measured rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from . import _stationdb
+from ._append import Types, native, rows_of
+from ._plot import Plot, drawn
+from ._progress import Progress, reporting
+from ._rows import Rows
+from ._stationdb import Batch, Input, TableCore
+from .errors import ClosedError, ConflictError, Error, InvalidArgumentError
+
+if TYPE_CHECKING:
+    import numpy
+
+    from ._session import Services
+
+__all__ = ["Table", "TableWriter", "Tables", "Waveform"]
+
+#: A value of a filter or a bound: numbers as they are, times as datetimes.
+Value = str | int | float | bool | datetime | date | None
+#: A filter over the columns: a text, or a text and the values of @0, @1, … in it.
+Where = str | tuple[Any, ...] | None
+
+_PYTHON_TYPES: dict[Any, str] = {
+    bool: "BOOL",
+    int: "INT64",
+    float: "FLOAT64",
+    str: "STRING",
+    datetime: "TIMESTAMP_US",
+}
+_TYPES = (
+    "BOOL",
+    "FLOAT32",
+    "FLOAT64",
+    "INT32",
+    "INT64",
+    "STRING",
+    "TIMESTAMP",
+    "TIMESTAMP_US",
+    "TIMESTAMP_NS",
+)
+_ARROW_TYPES = {
+    "Boolean": "BOOL",
+    "Int8": "INT32",
+    "Int16": "INT32",
+    "Int32": "INT32",
+    "Int64": "INT64",
+    "UInt8": "INT32",
+    "UInt16": "INT32",
+    "UInt32": "INT64",
+    "UInt64": "INT64",
+    "Float16": "FLOAT32",
+    "Float32": "FLOAT32",
+    "Float64": "FLOAT64",
+    "Utf8": "STRING",
+    "LargeUtf8": "STRING",
+    "Utf8View": "STRING",
+    "Date32": "TIMESTAMP",
+    "Date64": "TIMESTAMP",
+}
+_UNITS = {"s": "TIMESTAMP", "ms": "TIMESTAMP", "us": "TIMESTAMP_US", "µs": "TIMESTAMP_US"}
+_INDEXES = ("INT32", "INT64", "TIMESTAMP", "TIMESTAMP_US", "TIMESTAMP_NS")
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6, "ns": 10**9}
+_METHODS = {"maxmin": "MAX_MIN", "lossy": "LOSSY", "entryexit": "ENTRY_EXIT"}
+
+
+def cell(value: Any) -> str | None:
+    """A value as the cells of a filter are written."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidArgumentError(
+                f"the time {value} has no time zone; give datetime.now(timezone.utc), or "
+                "value.astimezone()"
+            )
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return f"{value.isoformat()}T00:00:00Z"
+    if type(value).__module__ == "numpy":
+        if type(value).__name__ == "datetime64":
+            return f"{value}Z" if "T" in str(value) else f"{value}T00:00:00Z"
+        return cell(value.item())
+    if isinstance(value, int | float):
+        return repr(value)
+    raise InvalidArgumentError(
+        f"the value {value!r} is of type {type(value).__name__}; give a number, a text, a bool or "
+        "a datetime"
+    )
+
+
+def column_type(given: Any) -> str:
+    """The name of a type: as the library, Python or numpy names it."""
+    if isinstance(given, str) and given.upper() in _TYPES:
+        return given.upper()
+    if given in _PYTHON_TYPES:
+        return _PYTHON_TYPES[given]
+    if isinstance(given, type) or hasattr(given, "kind"):
+        name = getattr(given, "__name__", None) or str(given)
+    else:
+        name = str(given)
+    numpy_types = {
+        "bool": "BOOL",
+        "float32": "FLOAT32",
+        "float64": "FLOAT64",
+        "int32": "INT32",
+        "int64": "INT64",
+        "int16": "INT32",
+        "int8": "INT32",
+        "uint8": "INT32",
+        "uint16": "INT32",
+        "uint32": "INT64",
+        "str": "STRING",
+        "datetime64[ms]": "TIMESTAMP",
+        "datetime64[us]": "TIMESTAMP_US",
+        "datetime64[ns]": "TIMESTAMP_NS",
+    }
+    if name in numpy_types:
+        return numpy_types[name]
+    raise InvalidArgumentError(
+        f"there is no type {given!r} of columns; the types are {', '.join(_TYPES)}, and bool, int, "
+        "float, str, datetime"
+    )
+
+
+def _of_arrow(name: str, arrow: str) -> str:
+    known = _ARROW_TYPES.get(arrow)
+    if known is not None:
+        return known
+    if arrow.startswith("Timestamp("):
+        found = re.match(r"Timestamp\((\w+|µs)", arrow)
+        unit = found.group(1) if found else "ns"
+        long = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
+        return _UNITS.get(long.get(unit, unit), "TIMESTAMP_NS")
+    if arrow.startswith("Dictionary("):
+        return _of_arrow(name, arrow.rpartition(", ")[2].rstrip(")"))
+    if arrow == "Null":
+        raise InvalidArgumentError(
+            f"column {name!r} has only nulls, which tell no type; name the columns when the table "
+            f"is created, as in columns={{{name!r}: float}}"
+        )
+    raise InvalidArgumentError(
+        f"column {name!r} has the Arrow type {arrow}, which no column of a table keeps; convert it, "
+        "for example to float or to text"
+    )
+
+
+def _column(name: str, data_type: str, index: str | None, **properties: str) -> dict[str, Any]:
+    role = "INDEX" if name == index else "NULLABLE"
+    column: dict[str, Any] = {"name": name, "dataType": data_type, "columnType": role}
+    if properties:
+        column["properties"] = properties
+    return column
+
+
+def _pairs(columns: Any) -> list[Any]:
+    return list(columns.items() if isinstance(columns, Mapping) else columns)
+
+
+def _declared(columns: Any, index: str | None) -> list[dict[str, Any]]:
+    """The columns of a new table, of a dict of types, of pairs, or of `Column` records."""
+    out: list[dict[str, Any]] = []
+    for one in _pairs(columns):
+        if hasattr(one, "to_dict"):
+            out.append(one.to_dict())
+        elif isinstance(one, Mapping):
+            out.append(dict(one))
+        elif isinstance(one, tuple) and len(one) in (2, 3) and isinstance(one[0], str):
+            column = _column(one[0], column_type(one[1]), index)
+            if len(one) == 3:
+                column["properties"] = {"unit": one[2]}
+            out.append(column)
+        else:
+            raise InvalidArgumentError(
+                f"{one!r} is no column; give a dict as in {{'t': 'INT64', 'volts': float}}, or "
+                "tuples of name, type and unit"
+            )
+    names = [column.get("name") for column in out]
+    if index is not None and index not in names:
+        raise InvalidArgumentError(
+            f"the index {index!r} is not among the columns {names}; add it, as in {index!r}: int"
+        )
+    if index is not None:
+        for column in out:
+            if column.get("name") == index:
+                column["columnType"] = "INDEX"
+    if not any(column.get("columnType") == "INDEX" for column in out):
+        raise InvalidArgumentError(
+            f"the table needs an index, the column by which its rows are ordered; give index=, the "
+            f"name of a column of whole numbers or times among {names}"
+        )
+    return out
+
+
+def _filter(where: Where, start: Any, stop: Any, index: str | None) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    if where is not None:
+        if isinstance(where, str):
+            asked["filter"] = where
+        elif isinstance(where, tuple) and where and isinstance(where[0], str):
+            asked["filter"] = where[0]
+            values = [value if _is_plain(value) else cell(value) for value in where[1:]]
+            asked["substitutions"] = values
+        else:
+            raise InvalidArgumentError(
+                f"the filter {where!r} is no text; give where=\"volts > 0.5\", or "
+                'where=("volts > @0", limit)'
+            )
+    bounds = [("GREATER_THAN_EQUALS", start), ("LESS_THAN", stop)]
+    filters = [
+        {"column": index, "operation": operation, "value": cell(bound)}
+        for operation, bound in bounds
+        if bound is not None
+    ]
+    if filters:
+        asked["filters"] = filters
+    return asked
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def _names(given: str | Iterable[str] | None, what: str) -> list[str] | None:
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"{what} has {name!r}; give names of columns")
+    return names
+
+
+class Waveform:
+    """The samples of one waveform, with their places.
+
+    `x` has the place of each sample: seconds as float64, datetime64[ns] in UTC, or counts as int64
+    where the index is a whole number without a unit of time.
+    `y` has the samples of each column, and `units` their units, as far as the columns have one.
+    `t0` and `dt` tell the axis where the samples lie at equal steps, and are None elsewhere.
+    """
+
+    __slots__ = ("dt", "number", "t0", "unit", "units", "x", "y")
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        import numpy
+
+        self.number: int | None = found["number"]
+        self.t0: datetime | float | int | None = found["t0"]
+        self.dt: float | int | None = found["dt"]
+        self.unit: str | None = found["unit"]
+        buffer, name = found["x"]
+        self.x: numpy.ndarray[Any, Any] = numpy.frombuffer(buffer, dtype=name)
+        per_second = _PER_SECOND.get(self.unit or "")
+        if found["axis"] != "seconds" and name == "int64" and per_second is not None:
+            self.x = self.x / per_second
+            self.t0 = None if self.t0 is None else cast("int", self.t0) / per_second
+            self.dt = None if self.dt is None else self.dt / per_second
+            self.unit = "s"
+        self.y: dict[str, numpy.ndarray[Any, Any]] = {}
+        self.units: dict[str, str | None] = {}
+        for column, unit, values, dtype in found["y"]:
+            self.y[column] = numpy.frombuffer(values, dtype=dtype)
+            self.units[column] = unit
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        of = "" if self.number is None else f" {self.number}"
+        return f"<Waveform{of} of {len(self)} samples, {', '.join(self.y)}>"
+
+
+class Table:
+    """A table of measured rows.
+
+    Rows are ordered by one column of whole numbers or times, the index. `Tables.create` and
+    `Tables.get` return tables. A table that was created without columns gets them from its first
+    append.
+    """
+
+    __slots__ = ("_core", "_index", "_pending", "_services")
+
+    def __init__(
+        self, services: Services, id: str | None, pending: dict[str, Any] | None = None
+    ) -> None:
+        self._services = services
+        self._core = None if id is None else TableCore(services._core, id)
+        self._pending = pending
+        self._index: dict[str, Any] | None = None
+
+    def _made(self) -> TableCore:
+        if self._core is None:
+            raise ConflictError(
+                "the table has no columns yet: the first append makes it, or columns= of create"
+            )
+        return self._core
+
+    @property
+    def id(self) -> str:
+        """The id of the table: 24 hexadecimal digits."""
+        return self._made().id
+
+    def metadata(self) -> dict[str, Any]:
+        """Name, columns, number of rows, properties and times of the table, as the wire has them.
+
+        Raises `NotFoundError` when the table was deleted.
+        """
+        return cast("dict[str, Any]", self._services.call("get_table_metadata", {"id": self.id}))
+
+    @property
+    def name(self) -> str:
+        """The name of the table; its id if it was given none."""
+        return str(self.metadata()["name"])
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The type of each column, in order of creation."""
+        return {column["name"]: column["dataType"] for column in self.metadata()["columns"]}
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return 0 if self._core is None else int(self.metadata()["rowCount"])
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        if self._core is None:
+            return "<Table without columns>"
+        return f"<Table {self.id}>"
+
+    def _index_column(self) -> dict[str, Any]:
+        known = self._index
+        if known is None:
+            columns: list[dict[str, Any]] = self.metadata()["columns"]
+            known = next(one for one in columns if one["columnType"] == "INDEX")
+            self._index = known
+        return known
+
+    def _bounds(self, where: Where, start: Any, stop: Any) -> dict[str, Any]:
+        needs = start is not None or stop is not None
+        return _filter(where, start, stop, self._index_column()["name"] if needs else None)
+
+    def _make(self, rows: Input) -> list[dict[str, Any]]:
+        index = (self._pending or {}).get("index")
+        found = rows.columns
+        if index is None and found:
+            name, arrow = found[0]
+            if _of_arrow(name, arrow) not in _INDEXES:
+                raise InvalidArgumentError(
+                    f"the first column {name!r} cannot be the index, by which rows are ordered: it "
+                    "has no whole numbers or times; name the one that can, as in "
+                    'tables.create("loop", index="t")'
+                )
+            index = name
+        if index not in [name for name, _ in found]:
+            names = [name for name, _ in found]
+            raise InvalidArgumentError(f"the rows have no column {index!r}, the index, but {names}")
+        return [_column(name, _of_arrow(name, arrow), index) for name, arrow in found]
+
+    def _create(self, services: Services, columns: list[dict[str, Any]]) -> TableCore:
+        request = {**(self._pending or {}), "columns": columns}
+        request.pop("index", None)
+        created = services.call("create_table", request)
+        id = created["id"] if isinstance(created, dict) else created
+        return TableCore(services._core, str(id))
+
+    def append(self, data: Any, *, end: bool = False) -> None:
+        """Appends rows, all or none; they are durable when this returns.
+
+        `data` is anything with the Arrow C data interface (tables of pyarrow, pandas, polars,
+        duckdb, arro3), a dict of arrays or lists, a structured array of numpy, or a list of dicts.
+        Columns are found by name; those that are NULLABLE may be left out. Numbers of numpy are
+        taken without a copy. Times without a zone in numpy, pandas and Arrow are UTC; a datetime of
+        Python needs a zone. `end` closes the table: no rows come after these.
+
+        Raises `InvalidArgumentError` with the row and the column of a value that does not fit;
+        `ConflictError` when the table is closed; `LimitExceededError` for too many rows.
+
+        >>> table = db.tables.create("volts", index="t")
+        >>> table.append({"t": [0, 1], "volts": [0.5, 0.7]})
+        >>> table.append([{"t": 2, "volts": None}])
+        >>> len(table)
+        3
+        """
+        rows = rows_of(data, self._types)
+        try:
+            self._append(rows, end or None)
+        except Error as error:
+            # Rows of a store know what ended them; their stream has only words.
+            raise (data._reraise(error) if isinstance(data, Rows) else error) from None
+
+    def _append(self, rows: Input, end: bool | None) -> None:
+        if self._core is not None:
+            self._core.append(rows, end)
+            return
+        columns = self._make(rows)
+        with self._services._nested() as tx:
+            core = self._create(tx, columns)
+            core.append(rows, end)
+        self._adopt(core.id)
+
+    def _adopt(self, id: str) -> None:
+        self._core = TableCore(self._services._core, id)
+        self._pending = None
+
+    def _types(self) -> Types:
+        return {} if self._core is None else self.columns
+
+    def append_waveform(
+        self,
+        y: Any,
+        *,
+        dt: float | int,
+        t0: float | int | datetime = 0,
+        unit: str | None = None,
+        number: int | None = None,
+    ) -> None:
+        """Appends samples at equal steps, one row for each; arrays of numpy without a copy.
+
+        `y` is an array of one dimension, or a dict of such arrays of the same length: float64,
+        float32, int64, int32 or int16. Sample i is at t0 + i * dt. Where the index is a time, or a
+        whole number with a unit of time, dt is in seconds, and t0 in seconds or a datetime; else
+        both are whole numbers. Places that the index cannot keep exactly are refused. `unit` is the
+        unit of the samples of a table that gets its columns now. `number` is the number of the
+        waveform, for a table of `Tables.create_waveforms`.
+
+        Raises `InvalidArgumentError` for arrays of other types, orders and lengths.
+
+        >>> import numpy as np
+        >>> table = db.tables.create("noise", index="t")
+        >>> table.append_waveform({"volts": np.zeros(1000)}, dt=1e-8, unit="V")
+        >>> table.waveforms()[0].dt
+        1e-08
+        """
+        columns = self._samples(y)
+        if self._core is not None:
+            axis = self._axis(dt, t0, number is not None)
+            self._core.append_waveform(columns, axis, number)
+            return
+        if number is not None:
+            raise InvalidArgumentError(
+                "a waveform with a number needs a table of tables.create_waveforms(name, columns)"
+            )
+        declared = self._waveform_columns(columns, dt, t0, unit)
+        with self._services._nested() as tx:
+            core = self._create(tx, declared)
+            core.append_waveform(columns, _axis_of(declared[0], dt, t0), None)
+        self._adopt(core.id)
+
+    def _samples(self, y: Any) -> list[tuple[str, Any]]:
+        if not isinstance(y, Mapping):
+            names = [name for name in self._types() if name not in self._axis_names()]
+            if len(names) != 1:
+                raise InvalidArgumentError(
+                    f"the samples have no name, and the table has the columns {names}; give a dict, "
+                    'as in {"volts": samples}'
+                )
+            y = {names[0]: y}
+        columns: list[tuple[str, Any]] = []
+        for name, values in y.items():
+            if not isinstance(name, str):
+                raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
+            if not hasattr(values, "dtype"):
+                try:
+                    import numpy
+                except ImportError:
+                    raise InvalidArgumentError(
+                        f"the samples of {name!r} are {type(values).__name__}; give an array of "
+                        "numpy"
+                    ) from None
+                try:
+                    values = numpy.asarray(values, dtype=float)
+                except (TypeError, ValueError) as error:
+                    told = f"the samples of {name!r} are no numbers: {error}"
+                    raise InvalidArgumentError(told) from None
+            elif not hasattr(values, "flags"):
+                values = values.to_numpy()
+            if values.dtype.kind not in "iuf":
+                raise InvalidArgumentError(
+                    f"the samples of {name!r} have the dtype {values.dtype}; give numbers, as in "
+                    "values.astype(float)"
+                )
+            if len(values) == 0:
+                raise InvalidArgumentError(f"the samples of {name!r} are empty; a waveform has some")
+            columns.append((name, native(values)))
+        return columns
+
+    def _axis_names(self) -> set[str]:
+        return {self._index_column()["name"], "t0", "dt"} if self._core is not None else set()
+
+    def _axis(self, dt: Any, t0: Any, is_numbered: bool) -> tuple[str, Any, Any]:
+        if not is_numbered:
+            return _axis_of(self._index_column(), dt, t0)
+        columns = {one["name"]: one for one in self.metadata()["columns"]}
+        return _axis_of(columns.get("t0", self._index_column()), dt, t0)
+
+    def _waveform_columns(
+        self, columns: list[tuple[str, Any]], dt: Any, t0: Any, unit: str | None
+    ) -> list[dict[str, Any]]:
+        index = (self._pending or {}).get("index") or "t"
+        units = {} if unit is None else {"unit": unit}
+        if isinstance(t0, datetime):
+            first = _column(index, "TIMESTAMP_NS", index)
+        elif isinstance(dt, int) and isinstance(t0, int) and not isinstance(dt, bool):
+            first = _column(index, "INT64", index)
+        else:
+            first = _column(index, "INT64", index, unit=_tick(dt, t0))
+        kinds = {"f4": "FLOAT32", "f8": "FLOAT64", "i8": "INT64"}
+        return [first] + [
+            _column(name, kinds.get(values.dtype.str[1:], "INT32"), None, **units)
+            for name, values in columns
+        ]
+
+    def writer(self, batch_rows: int = 65_536) -> TableWriter:
+        """A writer of single rows, which appends them in batches, as a context manager.
+
+        Each batch is one durable append. What is in the last batch is appended when the block ends,
+        also when it ends with an exception.
+
+        >>> with db.tables.create("log", index="t").writer() as w:
+        ...     for t in range(3):
+        ...         w.row(t=t, volts=t / 2)
+        >>> len(w.table)
+        3
+        """
+        return TableWriter(self, batch_rows)
+
+    def rows(
+        self,
+        columns: str | Iterable[str] | None = None,
+        where: Where = None,
+        *,
+        start: Value = None,
+        stop: Value = None,
+        order: str | Iterable[str] | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Rows:
+        """Rows as a stream, in the order of the index or of the columns `order`.
+
+        `where` is a filter over the columns, such as "volts > 0.5 && probe == \\"A\\"", or a tuple
+        of a filter with @0, @1, … and their values. Rows from `start` on and before `stop` are
+        returned; both are values of the index. `limit` is the greatest number of rows.
+
+        Raises `InvalidArgumentError` for an unknown column and for a filter that is wrong, with its
+        place.
+
+        >>> db.tables.get("loop").rows(where=("volts > @0", 0.4), limit=1).to_pylist()
+        [{'t': 1, 'volts': 0.5}]
+        """
+        asked = self._bounds(where, start, stop)
+        if columns is not None:
+            asked["columns"] = _names(columns, "columns")
+        if order is not None:
+            names = _names(order, "order") or []
+            asked["orderBy"] = [{"column": name, "descending": desc} for name in names]
+        elif desc:
+            index = self._index_column()["name"]
+            asked["orderBy"] = [{"column": index, "descending": True}]
+        if limit is not None:
+            asked["take"] = limit
+        return Rows(self._made().scan(asked))
+
+    def decimate(
+        self,
+        y: str | Iterable[str] | None = None,
+        *,
+        points: int = 1000,
+        method: str = "maxmin",
+        start: Value = None,
+        stop: Value = None,
+        where: Where = None,
+    ) -> Rows:
+        """Few rows that show the curve of many: no spike is lost.
+
+        The rows are divided into `points` intervals of equal numbers of rows. With "maxmin" each
+        interval gives the rows with the least and the greatest value of each column `y`;
+        "entryexit" adds the first and the last row; "lossy" gives one row. `y` is all columns of
+        numbers when absent. The index is the x.
+
+        >>> len(db.tables.get("loop").decimate("volts", points=10).to_pylist()) <= 20
+        True
+        """
+        known = _METHODS.get(method)
+        if known is None:
+            raise InvalidArgumentError(
+                f"there is no method {method!r}; the methods are {', '.join(_METHODS)}"
+            )
+        asked = self._bounds(where, start, stop)
+        index = self._index_column()["name"]
+        names = _names(y, "y")
+        if names is None:
+            names = [
+                name
+                for name, kind in self.columns.items()
+                if name != index and kind.startswith(("FLOAT", "INT"))
+            ]
+        if known != "LOSSY" and not names:
+            raise InvalidArgumentError("the table has no columns of numbers to decimate")
+        asked["columns"] = [index, *(name for name in names if name != index)]
+        asked["decimation"] = {"method": known, "intervals": points, "yColumns": names}
+        return Rows(self._made().decimate(asked))
+
+    def aggregate(
+        self,
+        values: Mapping[str, str | Sequence[str]] | None = None,
+        *,
+        by: str | Iterable[str] | Mapping[str, float | None] | None = None,
+        where: Where = None,
+        start: Value = None,
+        stop: Value = None,
+    ) -> list[dict[str, Any]]:
+        """Counts, sums, means and extremes of rows, as a dict for each group.
+
+        `values` names the functions of each column: count, min, max, sum, mean, deviation,
+        population_deviation, first, last. `by` names the columns whose values make the groups, or a
+        dict of columns and the widths of their buckets. Each dict has the keys, `rows`, and a value
+        named `column_function` for each function. Sums are exact, whatever the order of the rows.
+
+        >>> db.tables.get("loop").aggregate({"volts": ["min", "max"]})
+        [{'rows': 4, 'volts_min': 0.0, 'volts_max': 1.5}]
+        """
+        types = self.columns
+        asked: dict[str, Any] = self._bounds(where, start, stop)
+        wanted: list[tuple[str, str]] = []
+        for column, functions in (values or {}).items():
+            for function in [functions] if isinstance(functions, str) else functions:
+                wanted.append((column, function))
+        asked["aggregates"] = [
+            {"function": function.upper(), "column": column} for column, function in wanted
+        ]
+        keys: dict[str, float | None]
+        keys = dict(by) if isinstance(by, Mapping) else dict.fromkeys(_names(by, "by") or [])
+        asked["groupBy"] = [
+            {"column": name} if width is None else {"column": name, "width": width}
+            for name, width in keys.items()
+        ]
+        answer = self._services.call("aggregate_table_data", {"id": self.id, **asked})
+        out: list[dict[str, Any]] = []
+        for group in answer["groups"]:
+            row: dict[str, Any] = {
+                name: _typed(value, types.get(name, "STRING"))
+                for name, value in zip(keys, group["keys"], strict=True)
+            }
+            row["rows"] = group["rows"]
+            for (column, function), value in zip(wanted, group["values"], strict=True):
+                kind = types.get(column, "STRING")
+                if function.lower() == "count":
+                    kind = "INT64"
+                elif function.lower() in ("mean", "deviation", "population_deviation"):
+                    kind = "FLOAT64"
+                row[f"{column}_{function.lower()}"] = _typed(value.get("value"), kind)
+            out.append(row)
+        return out
+
+    def waveforms(
+        self, columns: str | Iterable[str] | None = None, *, start: Value = None, stop: Value = None
+    ) -> list[Waveform]:
+        """Samples as arrays with their axis, from the index value `start` to `stop`, both included.
+
+        A table of samples is one waveform; of numbered waveforms each is one.
+        """
+        asked: dict[str, Any] = {}
+        if columns is not None:
+            asked["columns"] = _names(columns, "columns")
+        if start is not None:
+            asked["from"] = cell(start)
+        if stop is not None:
+            asked["to"] = cell(stop)
+        return [Waveform(found) for found in self._made().waveforms(asked)]
+
+    def statistics(self) -> dict[str, Any]:
+        """Rows, and nulls, NaNs and the range of each column, as far as they are known unread."""
+        answer = self._services.call("table_statistics", {"id": self.id})
+        return cast("dict[str, Any]", answer)
+
+    def delete_rows(
+        self, where: Where = None, *, start: Value = None, stop: Value = None
+    ) -> int:
+        """Deletes the rows from the index value `start` on and before `stop` that match `where`.
+
+        Returns their number. Raises `InvalidArgumentError` without any condition.
+        """
+        asked = _filter(where, None, None, None)
+        if start is not None:
+            asked["indexFrom"] = cell(start)
+        if stop is not None:
+            asked["indexBefore"] = cell(stop)
+        answer = self._services.call("delete_rows", {"id": self.id, **asked})
+        return int(answer["rowCount"])
+
+    def add_columns(self, columns: Mapping[str, Any] | Iterable[Any]) -> None:
+        """Adds columns, which are null in the rows that the table has.
+
+        `columns` is a dict of names and types, or tuples of name, type and unit.
+        """
+        out: list[dict[str, Any]] = []
+        for one in _pairs(columns):
+            if hasattr(one, "to_dict"):
+                out.append(one.to_dict())
+                continue
+            name, kind, *unit = one
+            units = {"unit": unit[0]} if unit else {}
+            out.append(_column(name, column_type(kind), None, **units))
+        self._services.call("add_columns", {"id": self.id, "columns": out})
+
+    def delete(self) -> None:
+        """Deletes the table with its rows."""
+        self._services.call("delete_table", {"id": self.id})
+
+    def end(self) -> None:
+        """Closes the table: no rows come any more. They can be read as before."""
+        request = {"endOfData": True}
+        self._services.call("append_table_data", {"id": self.id, **request})
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | Any,
+        format: str | None = None,
+        *,
+        columns: str | Iterable[str] | None = None,
+        where: Where = None,
+        start: Value = None,
+        stop: Value = None,
+        progress: Progress = None,
+    ) -> int:
+        """Writes rows into a file, or into an object with `write`. Returns their number.
+
+        `format` is "csv", "parquet" or "arrow" (an IPC stream); the end of the path tells it when it
+        is absent. A file that could not be written to its end is removed.
+        """
+        formats = {"csv": "CSV", "parquet": "PARQUET", "arrow": "ARROW_STREAM"}
+        if format is None and isinstance(target, str | os.PathLike):
+            format = os.fspath(target).rpartition(".")[2].lower()
+        if format not in formats:
+            raise InvalidArgumentError(
+                f"there is no format {format!r}; give format=\"csv\", \"parquet\" or \"arrow\""
+            )
+        asked = {"responseFormat": formats[format], **self._bounds(where, start, stop)}
+        if columns is not None:
+            asked["columns"] = _names(columns, "columns")
+        with reporting(progress, "export") as report:
+            return self._made().export(target, asked, report)
+
+    def export_files(
+        self, directory: str | os.PathLike[str], *, progress: Progress = None
+    ) -> dict[str, Any]:
+        """Copies the stored Parquet files into a new or empty directory, without reading the rows.
+
+        Returns their manifest, which lies beside them as `manifest.json`.
+        """
+        with reporting(progress, "export") as report:
+            found = self._made().export_segments(directory, report)
+            return cast("dict[str, Any]", found)
+
+    def plot(
+        self,
+        y: str | Iterable[str] | None = None,
+        *,
+        points: int = 1000,
+        start: Value = None,
+        stop: Value = None,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> Plot:
+        """A picture of curves over the index, which notebooks show, and `save` writes as SVG.
+
+        It is drawn from decimated rows, so it shows every spike of a billion samples. `low` and
+        `high` are limits, drawn as lines.
+        """
+        rows = self.decimate(y, points=points, start=start, stop=stop)
+        x, *names = rows.columns
+        units = {
+            one["name"]: (one.get("properties") or {}).get("unit")
+            for one in self.metadata()["columns"]
+        }
+        return drawn(self.name, rows.to_numpy(), x, names, units, low, high)
+
+
+def _typed(value: str | None, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind.startswith("INT"):
+        return int(value)
+    if kind.startswith("FLOAT"):
+        return float(value)
+    if kind == "BOOL":
+        return value.lower() == "true"
+    if kind in ("TIMESTAMP", "TIMESTAMP_US"):
+        return datetime.fromisoformat(value)
+    return value
+
+
+def _tick(dt: float, t0: float) -> str:
+    """The coarsest unit in which the axis has whole numbers."""
+    for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
+        if all(abs(value * per_second - round(value * per_second)) < 1e-6 for value in (dt, t0)):
+            if round(dt * per_second) >= 1:
+                return unit
+    raise InvalidArgumentError(
+        f"steps of {dt} s from {t0} s on are no whole numbers of nanoseconds, which an index keeps; "
+        "use tables.create_waveforms, whose t0 and dt are floats"
+    )
+
+
+def _axis_of(column: dict[str, Any], dt: Any, t0: Any) -> tuple[str, Any, Any]:
+    for name, value in (("dt", dt), ("t0", t0)):
+        if isinstance(value, bool) or not isinstance(value, int | float | datetime):
+            if hasattr(value, "item"):
+                continue
+            raise InvalidArgumentError(f"{name} is {value!r}; give a number, of seconds for times")
+    dt = dt.item() if hasattr(dt, "item") else dt
+    t0 = t0.item() if hasattr(t0, "item") else t0
+    kind, name = column["dataType"], column["name"]
+    if isinstance(t0, datetime):
+        if t0.tzinfo is None:
+            raise InvalidArgumentError(
+                "t0 has no time zone; give datetime.now(timezone.utc), or t0.astimezone()"
+            )
+        return ("time", t0.astimezone(UTC), float(dt))
+    if kind.startswith("TIMESTAMP"):
+        raise InvalidArgumentError(
+            f"the index {name!r} is a time, so t0 is a datetime with a zone; give "
+            "t0=datetime.now(timezone.utc)"
+        )
+    has_unit = "unit" in (column.get("properties") or {})
+    if kind.startswith("FLOAT") or has_unit:
+        return ("seconds", float(t0), float(dt))
+    if isinstance(dt, float) or isinstance(t0, float):
+        if not (float(dt).is_integer() and float(t0).is_integer()):
+            raise InvalidArgumentError(
+                f"the index {name!r} counts without a unit of time, so t0 and dt are whole numbers, "
+                f"and not {t0} and {dt}; give the column the unit s, ms, us or ns"
+            )
+    return ("count", int(t0), int(dt))
+
+
+class TableWriter:
+    """Appends single rows in batches. `Table.writer` returns one."""
+
+    __slots__ = ("_batch_rows", "_columns", "_count", "_is_closed", "table")
+
+    def __init__(self, table: Table, batch_rows: int) -> None:
+        if not isinstance(batch_rows, int) or batch_rows < 1:
+            raise InvalidArgumentError(f"batch_rows is {batch_rows!r}; it is at least 1")
+        #: The table that gets the rows.
+        self.table = table
+        self._batch_rows = batch_rows
+        self._columns: dict[str, list[Any]] = {}
+        self._count = 0
+        self._is_closed = False
+
+    def row(self, **values: Any) -> None:
+        """Adds a row: a value for each column by its name. A full batch is appended."""
+        if self._is_closed:
+            raise ClosedError("the writer is closed; make another one with table.writer()")
+        for name in values:
+            if name not in self._columns:
+                self._columns[name] = [None] * self._count
+        for name, column in self._columns.items():
+            column.append(values.get(name))
+        self._count += 1
+        if self._count >= self._batch_rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """Appends the rows so far, durably. After an error they are still there."""
+        if self._count:
+            self.table.append(self._columns)
+            self._columns, self._count = {}, 0
+
+    def close(self) -> None:
+        """Appends the last rows. Does nothing the second time."""
+        if not self._is_closed:
+            self.flush()
+            self._is_closed = True
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Tables:
+    """The tables of a store."""
+
+    __slots__ = ("_services",)
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def create(
+        self,
+        name: str | None = None,
+        columns: Mapping[str, Any] | Iterable[Any] | None = None,
+        *,
+        index: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        workspace: str | None = None,
+        test_result_id: str | None = None,
+    ) -> Table:
+        """Creates a table.
+
+        `columns` is a dict of names and types ("FLOAT64", float, numpy.float32), or tuples of name,
+        type and unit. `index` names the column of whole numbers or times by which the rows are
+        ordered; the others may be null. Without columns the first append gives them, and makes the
+        table, in one transaction; its first column is then the index, unless `index` names another.
+
+        Raises `InvalidArgumentError` for columns without an index.
+
+        >>> db.tables.create("ramp", {"t": "INT64", "volts": float}, index="t").columns
+        {'t': 'INT64', 'volts': 'FLOAT64'}
+        """
+        request: dict[str, Any] = {
+            "name": name,
+            "properties": None if properties is None else dict(properties),
+            "workspace": workspace,
+            "testResultId": test_result_id,
+        }
+        request = {key: value for key, value in request.items() if value is not None}
+        if columns is None:
+            return Table(self._services, None, {**request, "index": index})
+        table = Table(self._services, None, request)
+        core = table._create(self._services, _declared(columns, index))
+        return Table(self._services, core.id)
+
+    def create_waveforms(
+        self,
+        name: str | None = None,
+        columns: Mapping[str, Any] | Iterable[Any] = (("y", "FLOAT64"),),
+        *,
+        axis: str = "seconds",
+        properties: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Creates a table of numbered waveforms: `append_waveform(…, number=7)` adds to number 7.
+
+        Each has its own t0 and dt: floats of seconds, or with axis="time" a time and seconds, or
+        with axis="count" whole numbers.
+        """
+        starts = {"seconds": "FLOAT64", "time": "TIMESTAMP_NS", "count": "INT64"}
+        if axis not in starts:
+            raise InvalidArgumentError(f"there is no axis {axis!r}; give {', '.join(starts)}")
+        step = "INT64" if axis == "count" else "FLOAT64"
+        seconds = {"unit": "s"}
+        declared = [
+            _column("waveform", "INT64", "waveform"),
+            _column("t0", starts[axis], None, **(seconds if axis == "seconds" else {})),
+            _column("dt", step, None, **(seconds if step == "FLOAT64" else {})),
+        ]
+        for column, kind, *unit in _pairs(columns):
+            units = {"unit": unit[0]} if unit else {}
+            declared.append(_column(column, column_type(kind), None, **units))
+        for column in declared[1:3]:
+            column["columnType"] = "NORMAL"
+        table = Table(
+            self._services,
+            None,
+            {"name": name, "properties": None if properties is None else dict(properties)},
+        )
+        return Table(self._services, table._create(self._services, declared).id)
+
+    def get(self, id_or_name: str) -> Table:
+        """The table with this id or name.
+
+        Raises `NotFoundError`, and `ConflictError` when several tables have the name.
+
+        >>> db.tables.get("loop")
+        <Table ...>
+        """
+        if not isinstance(id_or_name, str):
+            raise InvalidArgumentError(f"{id_or_name!r} is neither an id nor a name of a table")
+        asked = {"filter": "id == @0 || name == @0", "substitutions": [id_or_name], "take": 3}
+        found = self._services.call("query_tables", asked)["tables"]
+        exact = [one for one in found if one["id"] == id_or_name] or found
+        if len(exact) > 1:
+            raise ConflictError(
+                f"several tables are named {id_or_name!r}, for example {exact[0]['id']} and "
+                f"{exact[1]['id']}; get one by its id"
+            )
+        if not exact:
+            from .errors import NotFoundError
+
+            raise NotFoundError(f"there is no table with the id or name {id_or_name!r}")
+        return Table(self._services, exact[0]["id"])
+
+    def import_file(
+        self,
+        source: str | os.PathLike[str] | Any,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        table: Table | str | None = None,
+        progress: Progress = None,
+        **options: Any,
+    ) -> Table:
+        """Imports a CSV or Parquet file, or an object with `read`, into a new or an existing table.
+
+        Types, separator and decimal comma are found in the file; the options are those of the
+        library's import by their names, such as index_column="t", time_zone="Europe/Berlin",
+        decimal_separator=",", skip_lines=3, column_types={"t": "TIMESTAMP"}. All rows are stored,
+        or none.
+
+        Raises `InvalidArgumentError` with the line and column of a value that does not fit.
+        """
+        if format is None:
+            path = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
+            format = os.fspath(path).rpartition(".")[2].lower() if path else "csv"
+        if format not in ("csv", "txt", "tsv", "parquet"):
+            raise InvalidArgumentError(f'there is no import of {format!r}; give format="csv"')
+        asked: dict[str, Any] = dict(options)
+        if table is not None:
+            asked["id"] = table if isinstance(table, str) else table.id
+        elif name is not None:
+            asked["table"] = {"name": name, "columns": []}
+        with reporting(progress, "import") as report:
+            answer = _stationdb.import_table(
+                self._services._core, source, format == "parquet", asked, report
+            )
+        return Table(self._services, answer["id"])
+
+
+__all__ += ["Batch", "Rows"]

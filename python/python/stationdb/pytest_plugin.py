@@ -1,0 +1,326 @@
+"""A plugin for pytest: a run of tests is a result in a store, each test a step.
+
+    pytest --stationdb /data/station
+
+Without the option nothing is stored, and the fixtures work all the same, so that a bench without a
+store runs the same tests. Fixtures:
+
+- `measure(name, value, unit=…, low=…, high=…)` records a measurement of the test, and fails the test
+  at its end if the value is not within its limits.
+- `attach(source, name=…)` stores a file with the result: a path, bytes, or an object with `read`.
+- `station` is the open store, `work_item` its work item, `result` the id of the result; None without
+  the option, and in the workers of pytest-xdist.
+
+With pytest-xdist the measurements travel in the reports of the workers: the controlling process
+alone opens the store. A worker that dies leaves its test ERRORED.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import math
+import os
+import platform
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ._session import Services
+from ._store import Store
+from ._store import open as open_store
+from .errors import Error
+
+if TYPE_CHECKING:
+    from .records import WorkItem
+
+__all__ = ["Attach", "Measure", "Measurement"]
+
+_KEY = "stationdb"
+_STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Measurement:
+    """A measured value with its limits."""
+
+    #: Name of the measurement.
+    name: str
+    #: The value.
+    value: float | int | str | bool
+    #: Unit of the value.
+    unit: str | None = None
+    #: The least value that passes.
+    low: float | None = None
+    #: The greatest value that passes.
+    high: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value is within its limits. NaN is not."""
+        if self.low is None and self.high is None:
+            return True
+        if isinstance(self.value, str):
+            return False
+        value = float(self.value)
+        return not math.isnan(value) and not (
+            (self.low is not None and value < self.low)
+            or (self.high is not None and value > self.high)
+        )
+
+    def parameter(self) -> dict[str, str]:
+        """The measurement as a parameter of a step."""
+        kinds = {(True, True): "GELE", (True, False): "GE", (False, True): "LE"}
+        found: dict[str, str | None] = {
+            "name": self.name,
+            "measurement": str(self.value),
+            "units": self.unit,
+            "lowLimit": None if self.low is None else repr(self.low),
+            "highLimit": None if self.high is None else repr(self.high),
+            "comparisonType": kinds.get((self.low is not None, self.high is not None), "LOG"),
+            "status": "Passed" if self.passed else "Failed",
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+Measure = Callable[..., Measurement]
+Attach = Callable[..., None]
+
+
+@dataclass(slots=True)
+class _Step:
+    measurements: list[Measurement] = field(default_factory=list)
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options of the plugin."""
+    group = parser.getgroup("stationdb", "results in a stationdb store")
+    group.addoption("--stationdb", metavar="DIR", help="the store that gets the run as a result")
+    group.addoption("--stationdb-part", metavar="NUMBER", help="part number of the device")
+    group.addoption("--stationdb-serial", metavar="NUMBER", help="serial number of the device")
+    group.addoption("--stationdb-operator", metavar="NAME", help="who runs the tests")
+    group.addoption("--stationdb-program", metavar="NAME", help="name of the test program")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Opens the store, in the controlling process."""
+    path = config.getoption("--stationdb")
+    is_worker = hasattr(config, "workerinput")
+    if path and not is_worker and not config.option.collectonly:
+        config.pluginmanager.register(_Run(config, path), "stationdb-run")
+
+
+def _run_of(config: pytest.Config) -> _Run | None:
+    found = config.pluginmanager.get_plugin("stationdb-run")
+    return found if isinstance(found, _Run) else None
+
+
+class _Run:
+    """The result of a run, and its steps."""
+
+    def __init__(self, config: pytest.Config, path: str) -> None:
+        self._option = config.getoption
+        operator = self._option("--stationdb-operator")
+        try:
+            self.store: Store = open_store(path, user=operator)
+        except Error as error:
+            raise pytest.UsageError(f"--stationdb {path}: {error}") from error
+        program = self._option("--stationdb-program") or os.path.basename(config.rootpath) or "pytest"
+        now = datetime.datetime.now(datetime.UTC)
+        made = self.store.results.create(
+            program_name=program,
+            part_number=self._option("--stationdb-part"),
+            serial_number=self._option("--stationdb-serial"),
+            operator=self.store.user,
+            host_name=platform.node(),
+            started_at=now,
+            status={"statusType": "RUNNING"},
+        )
+        self.result = made.id or ""
+        self._began = now
+        self._done: dict[str, dict[str, Any]] = {}
+        self._running: dict[str, str] = {}
+        self._files: list[str] = []
+        self._item: WorkItem | None = None
+
+    def work_item(self) -> WorkItem:
+        """The work item of the run, which is made when a test asks for it."""
+        if self._item is None:
+            self._item = self.store.work_items.create(
+                name=f"pytest {self._began:%Y-%m-%d %H:%M}",
+                type="testplan",
+                state="NEW",
+                part_number=self._option("--stationdb-part"),
+            )
+        return self._item
+
+    @pytest.hookimpl
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._running[nodeid] = datetime.datetime.now(datetime.UTC).isoformat()
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collects the phases of a test; its last one makes the step, durably."""
+        found = self._done.setdefault(
+            report.nodeid, {"status": "PASSED", "seconds": 0.0, "text": "", "parameters": []}
+        )
+        found["seconds"] += report.duration
+        if report.when == "call" or report.outcome != "passed":
+            status = _STATUS[report.outcome]
+            if report.outcome == "failed" and report.when != "call":
+                status = "ERRORED"
+            if hasattr(report, "wasxfail"):
+                status = "SKIPPED" if report.outcome == "skipped" else "PASSED"
+            if found["status"] in ("PASSED", "SKIPPED"):
+                found["status"] = status
+            if report.longrepr:
+                found["text"] = str(report.longrepr)[-16_000:]
+        for key, value in report.user_properties:
+            if key == _KEY and report.when == "teardown" and isinstance(value, dict):
+                found["parameters"] = value["parameters"]
+                for name, data in value["files"]:
+                    file = self.store.files.upload(base64.b64decode(data), name=name)
+                    self._files.append(file.id or "")
+        # The report of a worker of pytest-xdist that died is of no phase, and the last one.
+        if report.when not in ("setup", "call"):
+            self._store(report.nodeid)
+
+    def _store(self, nodeid: str) -> None:
+        found = self._done.pop(nodeid)
+        step: dict[str, Any] = {
+            "resultId": self.result,
+            "name": nodeid,
+            "stepType": "pytest",
+            "status": {"statusType": found["status"]},
+            "totalTimeInSeconds": found["seconds"],
+            "startedAt": self._running.pop(nodeid, self._began.isoformat()),
+            "data": {"text": found["text"], "parameters": found["parameters"]},
+        }
+        self.store.steps.create(step)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Ends the result, and closes the store."""
+        for nodeid in list(self._done):
+            self._done[nodeid]["status"] = "ERRORED"
+            self._store(nodeid)
+        status = {0: "PASSED", 1: "FAILED", 2: "TERMINATED", 5: "SKIPPED"}.get(
+            int(exitstatus), "ERRORED"
+        )
+        seconds = (datetime.datetime.now(datetime.UTC) - self._began).total_seconds()
+        self.store.results.update(
+            self.result,
+            status={"statusType": status},
+            total_time_in_seconds=seconds,
+            file_ids=self._files,
+        )
+        if self._item is not None and self._item.id is not None:
+            self.store.work_items.update(self._item.id, state="CLOSED")
+        self.store.close()
+
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Says where the result is."""
+        terminalreporter.write_line(f"stationdb: result {self.result} in {self.store.path}")
+
+
+_STEP = pytest.StashKey[_Step]()
+
+
+def _step(node: pytest.Item) -> _Step:
+    if _STEP not in node.stash:
+        node.stash[_STEP] = _Step()
+    return node.stash[_STEP]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    """Fails a test with a measurement outside of its limits, and sends its measurements along."""
+    report: Any = yield
+    step = item.stash.get(_STEP, None)
+    if step is not None and report.when == "call" and report.outcome == "passed":
+        failed = [one for one in step.measurements if not one.passed]
+        if failed:
+            report.outcome = "failed"
+            lines = [
+                f"{one.name} = {one.value} {one.unit or ''} is not within {one.low} and {one.high}"
+                for one in failed
+            ]
+            report.longrepr = "\n".join(lines)
+    if step is not None and report.when == "teardown":
+        value = {
+            "parameters": [one.parameter() for one in step.measurements],
+            "files": [
+                (name, base64.b64encode(data).decode()) for name, data in step.files
+            ],
+        }
+        report.user_properties.append((_KEY, value))
+    return report
+
+
+@pytest.fixture
+def measure(request: pytest.FixtureRequest) -> Measure:
+    """Records a measurement: `measure("VOUT", 5.01, unit="V", low=4.9, high=5.1)`.
+
+    Returns it; `passed` says whether it is within its limits. The test goes on, and fails at its end
+    if one of its measurements did not pass.
+    """
+    step = _step(request.node)
+
+    def record(
+        name: str,
+        value: Any,
+        unit: str | None = None,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> Measurement:
+        if hasattr(value, "item"):
+            value = value.item()
+        found = Measurement(name=name, value=value, unit=unit, low=low, high=high)
+        step.measurements.append(found)
+        return found
+
+    return record
+
+
+@pytest.fixture
+def attach(request: pytest.FixtureRequest) -> Attach:
+    """Stores a file with the result: `attach("screen.png")`, `attach(b"…", name="trace.bin")`."""
+    step = _step(request.node)
+
+    def store(source: Any, name: str | None = None) -> None:
+        if isinstance(source, str | os.PathLike):
+            name = name or os.path.basename(os.fspath(source))
+            with open(source, "rb") as file:
+                data = file.read()
+        else:
+            data = bytes(source) if not hasattr(source, "read") else source.read()
+        step.files.append((name or "attachment", data))
+
+    return store
+
+
+@pytest.fixture
+def station(request: pytest.FixtureRequest) -> Services | None:
+    """The open store; None without the option and in workers of pytest-xdist."""
+    run = _run_of(request.config)
+    return None if run is None else run.store
+
+
+@pytest.fixture
+def result(request: pytest.FixtureRequest) -> str | None:
+    """The id of the result of this run; None where there is no store."""
+    run = _run_of(request.config)
+    return None if run is None else run.result
+
+
+@pytest.fixture
+def work_item(request: pytest.FixtureRequest) -> WorkItem | None:
+    """The work item of this run, which is closed at its end; None where there is no store."""
+    run = _run_of(request.config)
+    return None if run is None else run.work_item()

@@ -1,0 +1,240 @@
+"""Likely mistakes of users: each is told by its kind, with what to do, and never as a panic."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow
+import pytest
+
+import stationdb
+from stationdb import errors
+
+#: Its stubs know fewer values than it takes.
+pa: Any = pyarrow
+Invalid = errors.InvalidArgumentError
+T = np.arange(3)
+
+
+class Place:
+    """What a mistake is made with: an open store, its table of four rows, a directory."""
+
+    def __init__(self, db: stationdb.Store, loop: stationdb.Table, tmp: Path) -> None:
+        self.db, self.loop, self.tmp = db, loop, tmp
+        self.product = db.products.create(part_number="P-1")
+
+    def closed(self) -> stationdb.Store:
+        store = stationdb.open(self.tmp / "other")
+        store.close()
+        return store
+
+    def after_transaction(self) -> stationdb.Transaction:
+        with self.db.transaction() as tx:
+            pass
+        return tx
+
+    def typed(self, kind: str) -> stationdb.Table:
+        return self.db.tables.create(None, {"t": int, "v": kind}, index="t")
+
+    def two_writes(self) -> None:
+        with self.db.transaction() as tx:
+            tx.products.create(part_number="P-2")
+            self.db.products.create(part_number="P-3")
+
+    def import_inside(self) -> None:
+        with self.db.transaction():
+            self.db.tables.import_file(io.BytesIO(b"t\n1\n"), format="csv")
+
+    def upload_inside(self) -> None:
+        with self.db.transaction():
+            self.db.files.upload(b"x", name="x")
+
+    def maintain_inside(self) -> None:
+        with self.db.transaction():
+            self.db.maintain()
+
+    def close_inside(self) -> None:
+        def report(*_: object) -> None:
+            self.db.close()
+
+        self.db.backup(self.tmp / "b", progress=report)
+
+    def read_twice(self) -> None:
+        rows = self.loop.rows()
+        rows.to_arrow()
+        rows.to_arrow()
+
+    def ended(self) -> None:
+        self.loop.end()
+        self.loop.append({"t": [9], "volts": [1.0]})
+
+
+Mistake = tuple[str, Callable[[Place], object], type[Exception], str]
+MISTAKES: list[Mistake] = [
+    # The store.
+    ("path None", lambda p: stationdb.open(None), Invalid, "pathlib.Path"),  # type: ignore[arg-type]
+    ("path bytes", lambda p: stationdb.open(b"x"), Invalid, "pathlib.Path"),  # type: ignore[arg-type]
+    ("path int", lambda p: stationdb.look(3), Invalid, "pathlib.Path"),  # type: ignore[arg-type]
+    ("mistyped path", lambda p: stationdb.open(p.tmp / "no", create=False), FileNotFoundError, "no"),
+    ("look at nothing", lambda p: stationdb.look(p.tmp / "no"), FileNotFoundError, "no"),
+    ("a file as a store", lambda p: stationdb.open(__file__), OSError, "test_mistakes"),
+    ("opened twice", lambda p: stationdb.open(p.db.path), errors.LockedError, "open"),
+    ("unknown option", lambda p: stationdb.open(p.tmp / "o", cache=3), Invalid, "query_memory_bytes"),
+    ("option of another type", lambda p: stationdb.open(p.tmp / "o", seal_rows="x"), Invalid, "u64"),
+    ("user None in session", lambda p: p.db.session(""), Invalid, "give a name"),
+    ("user int", lambda p: p.db.session(5), Invalid, "give a name"),  # type: ignore[arg-type]
+    ("negative timeout", lambda p: p.db.session(timeout=-1), Invalid, "seconds"),
+    ("timeout NaN", lambda p: p.db.session(timeout=float("nan")), Invalid, "seconds"),
+    ("closed store", lambda p: p.closed().products.query().all(), errors.ClosedError, "open it again"),
+    ("closed store, rows", lambda p: p.closed().tables.get("x"), errors.ClosedError, "open it again"),
+    ("verify level", lambda p: p.db.verify("all"), Invalid, "checksums"),
+    ("backup into itself", lambda p: p.db.backup(p.db.path), Invalid, "inside"),
+    ("backup over files", lambda p: p.db.backup(Path(__file__).parent), errors.NotAStoreError, ""),
+    ("restore of nothing", lambda p: stationdb.restore(p.tmp / "no", p.tmp / "x"), FileNotFoundError, ""),
+    ("progress of a number", lambda p: p.db.backup(p.tmp / "b", progress=3), Invalid, "function"),  # type: ignore[arg-type]
+    ("close in a callback", Place.close_inside, errors.ConflictError, "inside of a call"),
+    # Transactions.
+    ("used after its transaction", lambda p: p.after_transaction().products.create(part_number="x"), errors.ClosedError, "transaction"),
+    ("write beside a transaction", Place.two_writes, errors.ConflictError, "transaction"),
+    ("import beside a transaction", Place.import_inside, errors.ConflictError, "transaction"),
+    ("upload beside a transaction", Place.upload_inside, errors.ConflictError, "transaction"),
+    ("maintenance in a transaction", Place.maintain_inside, errors.ConflictError, "transaction"),
+    ("transaction in a transaction", lambda p: p.db.transaction().__enter__().transaction(), errors.UnsupportedError, "open already"),
+    # Creating tables.
+    ("no index", lambda p: p.db.tables.create("x", {"v": float}), Invalid, "index="),
+    ("index elsewhere", lambda p: p.db.tables.create("x", {"v": float}, index="t"), Invalid, "add it"),
+    ("unknown type", lambda p: p.db.tables.create("x", {"t": complex}, index="t"), Invalid, "FLOAT64"),
+    ("float index", lambda p: p.db.tables.create("x", {"t": float}, index="t"), Invalid, ""),
+    ("columns as texts", lambda p: p.db.tables.create("x", ["t", "v"], index="t"), Invalid, "dict"),
+    ("first column no index", lambda p: p.db.tables.create("x").append({"v": [0.5]}), Invalid, "index="),
+    ("only nulls", lambda p: p.db.tables.create("x").append({"t": [1], "v": [None]}), Invalid, "columns="),
+    ("missing table", lambda p: p.db.tables.get("nowhere"), errors.NotFoundError, "nowhere"),
+    ("table None", lambda p: p.db.tables.get(None), Invalid, "name"),  # type: ignore[arg-type]
+    ("rows before columns", lambda p: p.db.tables.create("x").rows(), errors.ConflictError, "columns="),
+    # Appending.
+    ("append None", lambda p: p.loop.append(None), Invalid, "NoneType"),
+    ("append text", lambda p: p.loop.append("1,2"), Invalid, "dict"),
+    ("append an array", lambda p: p.loop.append(np.zeros((3, 2))), Invalid, "shape"),
+    ("append a list of numbers", lambda p: p.loop.append([1, 2]), Invalid, "dict"),
+    ("a series", lambda p: p.loop.append(pd.Series([1.0], name="volts")), Invalid, "one column"),
+    ("a polars series", lambda p: p.loop.append(pl.Series("volts", [1.0])), Invalid, "dict"),
+    ("a scalar column", lambda p: p.loop.append({"t": 1, "volts": 2.0}), Invalid, "list"),
+    ("a text as a column", lambda p: p.loop.append({"t": [1], "volts": "12"}), Invalid, "list"),
+    ("unequal lengths", lambda p: p.loop.append({"t": [1, 2], "volts": [1.0]}), Invalid, "same number"),
+    ("unknown column", lambda p: p.loop.append({"t": [1], "amps": [1.0]}), Invalid, "amps"),
+    ("index left out", lambda p: p.loop.append({"volts": [1.0]}), Invalid, '"t"'),
+    ("null index", lambda p: p.loop.append({"t": [None], "volts": [1.0]}), Invalid, "null"),
+    ("text in a number", lambda p: p.loop.append({"t": [1], "volts": ["1.0"]}), Invalid, "float(value)"),
+    ("bool in a number", lambda p: p.loop.append({"t": [True], "volts": [1.0]}), Invalid, "int(value)"),
+    ("number in a text", lambda p: p.typed("STRING").append({"t": [1], "v": [5]}), Invalid, "str(value)"),
+    ("a number of 65 bits", lambda p: p.loop.append({"t": [2**64], "volts": [1.0]}), Invalid, "row 0"),
+    ("two dimensions", lambda p: p.loop.append({"t": T, "volts": np.zeros((3, 2))}), Invalid, "ravel"),
+    ("complex numbers", lambda p: p.loop.append({"t": T, "volts": T * 1j}), Invalid, "values.real"),
+    ("timedelta", lambda p: p.loop.append({"t": T, "volts": T.astype("m8[s]")}), Invalid, "timedelta64"),
+    ("long double", lambda p: p.loop.append({"t": T, "volts": T.astype("g")}), Invalid, "astype(float)"),
+    ("time without a zone", lambda p: p.typed("TIMESTAMP").append({"t": [1], "v": [datetime(2024, 1, 1)]}), Invalid, "timezone.utc"),
+    ("unnamed pandas index", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=[5])), Invalid, "rename_axis"),
+    ("pandas column of numbers", lambda p: p.loop.append(pd.DataFrame([[1, 2.0]])), Invalid, "frame.columns"),
+    ("float index of an append", lambda p: p.loop.append({"t": T * 1.0, "volts": T * 1.0}), Invalid, "INT64"),
+    ("a lone surrogate", lambda p: p.typed("STRING").append({"t": [1], "v": ["\ud800"]}), Invalid, "row 0"),
+    ("closed table", Place.ended, errors.ConflictError, "closed"),
+    ("column with a key of a number", lambda p: p.loop.append({1: [1]}), Invalid, "texts"),
+    # Waveforms.
+    ("waveform without a name", lambda p: p.db.tables.create("x").append_waveform(T, dt=1), Invalid, "dict"),
+    ("waveform of two dimensions", lambda p: p.loop.append_waveform({"volts": np.zeros((2, 2))}, dt=1), Invalid, "dimension"),
+    ("waveform of texts", lambda p: p.loop.append_waveform({"volts": ["a"]}, dt=1), Invalid, "numbers"),
+    ("waveform of unsigned", lambda p: p.loop.append_waveform({"volts": T.astype("u4")}, dt=1), Invalid, "astype"),
+    ("empty waveform", lambda p: p.loop.append_waveform({"volts": np.array([])}, dt=1), Invalid, "empty"),
+    ("dt 0", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=0), Invalid, "dt"),
+    ("fraction without a unit", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=0.5), Invalid, "unit"),
+    ("dt None", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=None), Invalid, "number"),  # type: ignore[arg-type]
+    ("a number without its table", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=1, number=3), Invalid, ""),
+    # Reading.
+    ("unknown column of rows", lambda p: p.loop.rows("amps").to_arrow(), Invalid, "amps"),
+    ("wrong filter", lambda p: p.loop.rows(where="volts >"), Invalid, ""),
+    ("filter of a lambda", lambda p: p.loop.rows(where=lambda v: v), Invalid, "text"),  # type: ignore[arg-type]
+    ("filter of the wrong type", lambda p: p.loop.rows(where="volts == 'a'"), Invalid, ""),
+    ("bound without a zone", lambda p: p.loop.rows(start=datetime(2024, 1, 1)), Invalid, "timezone.utc"),
+    ("columns of numbers", lambda p: p.loop.rows([1]), Invalid, "names"),  # type: ignore[list-item]
+    ("rows read twice", Place.read_twice, errors.ConflictError, "read once"),
+    ("unknown method", lambda p: p.loop.decimate(method="mean"), Invalid, "maxmin"),
+    ("decimating a text", lambda p: p.typed("STRING").decimate(), Invalid, "numbers"),
+    ("unknown function", lambda p: p.loop.aggregate({"volts": "median"}), Invalid, ""),
+    ("export without a format", lambda p: p.loop.export(io.BytesIO()), Invalid, "format="),
+    ("export into a text file", lambda p: p.loop.export(io.StringIO(), "csv"), TypeError, ""),
+    ("import of a missing file", lambda p: p.db.tables.import_file(p.tmp / "x.csv"), FileNotFoundError, "x.csv"),
+    ("import of a directory", lambda p: p.db.tables.import_file(p.tmp, format="csv"), OSError, ""),
+    ("import of text mode", lambda p: p.db.tables.import_file(io.StringIO("t\n1"), format="csv"), Invalid, '"rb"'),
+    ("import with an unknown option", lambda p: p.db.tables.import_file(io.BytesIO(b"t\n1"), sep=","), Invalid, ""),
+    # Records.
+    ("unknown member", lambda p: p.db.products.create(part_no="x"), Invalid, "part_number"),
+    ("missing member", lambda p: p.db.products.create(name="x"), Invalid, "partNumber"),
+    ("taken number", lambda p: p.db.products.create(part_number="P-1"), Invalid, "P-1"),
+    ("a record of a text", lambda p: p.db.products.create("P-9"), Invalid, "no record"),
+    ("a set of objects", lambda p: p.db.products.create(part_number="x", properties={"k": object()}), Invalid, "text"),
+    ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),
+    ("NaN in a record", lambda p: p.db.products.create(part_number="x", properties={"k": float("nan")}), Invalid, "NaN"),
+    ("missing id", lambda p: p.db.products.get("018f6d2a-0000-8000-8000-000000000001"), errors.NotFoundError, ""),
+    ("malformed id", lambda p: p.db.products.get("x"), errors.Error, ""),
+    ("record as an id", lambda p: p.db.products.delete(p.product), Invalid, "record.id"),  # type: ignore[arg-type]
+    ("query of a dict", lambda p: p.db.products.query({"family": "x"}), Invalid, "@0"),  # type: ignore[arg-type]
+    ("unknown field", lambda p: p.db.products.query("colour == 'red'").all(), Invalid, "colour"),
+    ("negative take", lambda p: p.db.products.query(take=-1), Invalid, "take"),
+    ("unknown order", lambda p: p.db.products.query(order="colour").all(), Invalid, "colour"),
+    ("unknown operation", lambda p: p.db.call("create_product"), errors.NotFoundError, "create_products"),
+    ("an operation of bytes", lambda p: p.db.call("upload_file"), errors.UnsupportedError, "upload_file"),
+    ("missing file", lambda p: p.db.files.open("0123456789abcdef01234567"), errors.NotFoundError, ""),
+    ("upload of a number", lambda p: p.db.files.upload(5), Invalid, "open(path"),
+    ("upload of a missing path", lambda p: p.db.files.upload(p.tmp / "no.bin"), FileNotFoundError, "no.bin"),
+    # SQL, search, changes.
+    ("wrong statement", lambda p: p.db.sql("selec 1"), Invalid, ""),
+    ("unknown table of SQL", lambda p: p.db.sql("select * from nowhere"), Invalid, "information_schema"),
+    ("a writing statement", lambda p: p.db.sql("drop table products"), Invalid, ""),
+    ("missing parameter", lambda p: p.db.sql("select $x").to_arrow(), Invalid, ""),
+    ("parameter of a list", lambda p: p.db.sql("select $x", x=[1]), Invalid, "float"),
+    ("SQL in a transaction", lambda p: p.db.transaction().__enter__().sql("select 1"), errors.UnsupportedError, "transaction"),
+    ("wrong search", lambda p: p.db.search('"open'), Invalid, ""),
+    ("changes before the log", lambda p: p.db.changes(since=-1), OverflowError, ""),
+]
+
+
+@pytest.fixture
+def place(db: stationdb.Store, loop: stationdb.Table, tmp_path: Path) -> Place:
+    return Place(db, loop, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "act", "kind", "told"), MISTAKES, ids=[one[0] for one in MISTAKES])
+def test_mistakes(
+    place: Place, name: str, act: Callable[[Place], object], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        act(place)
+    assert type(caught.value).__name__ != "PanicException"
+    assert told in str(caught.value), str(caught.value)
+    # Nothing is broken by it.
+    if place.db.is_open:
+        assert place.db.session().products.query().count() >= 1
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(MISTAKES) >= 60 and len({one[0] for one in MISTAKES}) == len(MISTAKES)
+
+
+def unfinished() -> Iterator[Any]:
+    yield pa.record_batch({"t": [1], "volts": [0.5]})
+    raise RuntimeError("not finished")
+
+
+def test_a_generator_that_does_not_finish(place: Place) -> None:
+    schema = pa.schema([("t", pa.int64()), ("volts", pa.float64())])
+    reader = pa.RecordBatchReader.from_batches(schema, unfinished())
+    with pytest.raises(Invalid, match="not finished"):
+        place.loop.append(reader)
+    assert len(place.loop) == 4

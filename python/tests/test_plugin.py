@@ -1,0 +1,253 @@
+"""The plugin for pytest and the output of OpenHTF, with the real packages."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stationdb
+from stationdb import openhtf as output
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def pytest_run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    if not _is_installed():
+        command += ["-p", "stationdb.pytest_plugin"]
+    command += [*map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+    )
+
+
+def _is_installed() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(one.name == "stationdb" for one in entry_points(group="pytest11"))
+
+
+def test_a_run_is_a_result(tmp_path: Path) -> None:
+    store = tmp_path / "station"
+    done = pytest_run(
+        EXAMPLES / "bench_test.py",
+        "--stationdb",
+        store,
+        "--stationdb-part",
+        "156502A-11L",
+        "--stationdb-serial",
+        "SN-1",
+        "--rootdir",
+        EXAMPLES,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with stationdb.open(store, create=False) as db:
+        result = db.results.query().one()
+        assert result.serial_number == "SN-1" and result.part_number == "156502A-11L"
+        assert result.status is not None and result.status.status_type == "PASSED"
+        steps = db.steps.query("resultId == @0", result.id).all()
+        assert sorted((one.name or "").rpartition("::")[2] for one in steps) == [
+            "test_output",
+            "test_ripple",
+        ]
+        parameters = [
+            one
+            for step in steps
+            if step.data
+            for one in step.data.parameters or []
+        ]
+        vout = next(one for one in parameters if one["name"] == "VOUT")
+        assert (vout["lowLimit"], vout["highLimit"], vout["status"]) == ("4.95", "5.05", "Passed")
+        assert len(db.tables.get("ripple")) == 100_000
+        files = [db.files.read(one) for one in result.file_ids or []]
+        assert any(one.startswith(b"<svg") for one in files)
+        yields = db.results.yields(group_by=["PART_NUMBER"])
+        assert yields.groups[0].first_pass_yield == 1.0
+        product = db.products.query().one()
+        assert len(db.specs.query(product_ids=[product.id]).all()) == 1
+
+
+TESTS = """
+    import os
+    import pytest
+
+    def test_good(measure):
+        measure("a", 1.0, unit="V", low=0.5, high=1.5)
+
+    def test_outside(measure):
+        measure("a", 2.0, low=0.5, high=1.5)
+
+    def test_fails():
+        assert False, "mine"
+
+    @pytest.fixture
+    def broken():
+        raise RuntimeError("setup")
+
+    def test_errored(broken):
+        pass
+
+    def test_skipped():
+        pytest.skip("not today")
+
+    def test_without_store(station, result):
+        assert (station is None) == (result is None)
+"""
+EXPECTED = {
+    "test_good": "PASSED",
+    "test_outside": "FAILED",
+    "test_fails": "FAILED",
+    "test_errored": "ERRORED",
+    "test_skipped": "SKIPPED",
+    "test_without_store": "PASSED",
+}
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_outcomes_are_stored(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(TESTS))
+    done = pytest_run("test_it.py", "--stationdb", "station", *workers, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "is not within 0.5 and 1.5" in done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        result = db.results.query().one()
+        assert result.status is not None and result.status.status_type == "FAILED"
+        steps = db.steps.query().all()
+        found = {
+            (one.name or "").rpartition("::")[2]: one.status.status_type if one.status else None
+            for one in steps
+        }
+        assert found == EXPECTED
+        failed = next(one for one in steps if (one.name or "").endswith("test_fails"))
+        assert failed.data is not None and "mine" in (failed.data.text or "")
+
+
+def test_a_worker_that_dies_leaves_its_test_errored(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import os\ndef test_dies():\n    os._exit(3)\ndef test_lives(measure):\n    measure('a', 1)\n"
+    )
+    done = pytest_run("test_it.py", "--stationdb", "station", "-n", "2", cwd=tmp_path)
+    assert done.returncode != 0
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        found = sorted(
+            ((one.name or "").rpartition("::")[2], one.status.status_type if one.status else None)
+            for one in db.steps.query()
+        )
+        assert found == [("test_dies", "ERRORED"), ("test_lives", "PASSED")]
+
+
+def test_without_the_option_nothing_is_stored(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(measure, station, work_item, result):\n"
+        "    measure('a', 1)\n"
+        "    assert (station, work_item, result) == (None, None, None)\n"
+    )
+    done = pytest_run("test_it.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert sorted(os.listdir(tmp_path)) == ["test_it.py"] or "__pycache__" in os.listdir(tmp_path)
+
+
+def record_of(
+    store: stationdb.Store | None, path: Path, **options: Any
+) -> tuple[output.Output | None, Path]:
+    """Runs a test of OpenHTF into a store, and into a JSON file."""
+    htf: Any = importlib.import_module("openhtf")
+    json_factory: Any = importlib.import_module("openhtf.output.callbacks.json_factory")
+    units: Any = importlib.import_module("openhtf.util.units")
+
+    @htf.measures(htf.Measurement("vout").in_range(4.9, 5.1).with_units(units.VOLT))  # type: ignore[untyped-decorator,unused-ignore]
+    @htf.measures(htf.Measurement("nan"))  # type: ignore[untyped-decorator,unused-ignore]
+    def power(test: Any) -> None:
+        test.measurements.vout = 5.02
+        test.measurements.nan = float("nan")
+
+    @htf.measures(htf.Measurement("curve").with_dimensions(units.HERTZ))  # type: ignore[untyped-decorator,unused-ignore]
+    def curve(test: Any) -> None:
+        for at in range(5):
+            test.measurements.curve[at] = at * 2.5
+        test.attach("bytes", bytes(range(256)))
+
+    test = htf.Test(power, curve, test_name="Gain", operator_name="eve")
+    file = path / "record.json"
+    test.add_output_callbacks(json_factory.OutputToJSON(str(file)))
+    out = None
+    if store is not None:
+        out = output.Output(store, **options)
+        test.add_output_callbacks(out)
+    test.execute(test_start=lambda: "SN-7")
+    return out, file
+
+
+def shape(db: stationdb.Store) -> Any:
+    """What a store has of a record, without what differs between two stores."""
+    volatile = {"id", "resultId", "workspace", "fileIds", "dataTableIds", "updatedAt", "createdAt"}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: plain(one)
+                for key, one in value.items()
+                if key not in volatile
+                and not key.endswith("Id")
+                and not (key == "value" and "attachment." in str(value.get("name")))
+            }
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        return value
+
+    tables = db.tables.get(db.call("query_tables", {})["tables"][0]["id"])
+    files = sorted(db.files.read(one.id or "") for one in db.files.query())
+    return (
+        plain([one.to_dict() for one in db.results.query()]),
+        plain([one.to_dict() for one in db.steps.query()]),
+        tables.rows().to_pylist(),
+        tables.columns,
+        files,
+    )
+
+
+def test_callback_and_file_give_the_same(tmp_path: Path) -> None:
+    with stationdb.open(tmp_path / "a", user="ada") as db:
+        out, file = record_of(db, tmp_path)
+        assert out is not None and out.last is not None
+        assert (out.last.steps, len(out.last.tables), len(out.last.files)) == (3, 1, 2)
+        called = shape(db)
+        with pytest.raises(stationdb.errors.ConflictError):
+            output.import_record(db, file)
+    with stationdb.open(tmp_path / "b", user="ada") as db:
+        imported = output.import_record(db, file)
+        assert imported.measurements == 3
+        assert shape(db) == called
+
+
+def test_a_record_that_cannot_be_stored_waits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = stationdb.open(tmp_path / "a")
+    out, _ = record_of(None, tmp_path)
+    closed = stationdb.open(tmp_path / "other")
+    closed.close()
+    out, _ = record_of(closed, tmp_path, spool=tmp_path / "spool")
+    assert out is not None and out.last is None and len(out.waiting()) == 1
+    assert "was not stored and waits in" in capsys.readouterr().err
+    later = output.Output(db, spool=tmp_path / "spool")
+    assert len(later.take_spool()) == 1 and later.waiting() == []
+    assert db.results.query().one().serial_number == "SN-7"
+    db.close()
+
+
+def test_the_example_of_openhtf_runs(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "openhtf_station.py"), str(tmp_path / "station")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Gain SN-1" in done.stdout and "phase-1" in done.stdout or "power" in done.stdout

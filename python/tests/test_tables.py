@@ -1,0 +1,175 @@
+"""Tables: creation, waveforms, reads, changes, files."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+import stationdb
+from stationdb import errors
+
+
+def test_the_first_append_gives_the_columns(db: stationdb.Store) -> None:
+    table = db.tables.create("lazy", index="t", properties={"probe": "TPP1000"})
+    assert len(table) == 0 and "without columns" in repr(table)
+    with pytest.raises(errors.NotFoundError):
+        db.tables.get("lazy")
+    for wrong in ({"t": [1, 2], "volts": [0.5, object()]}, {"t": [1, None], "volts": [0.5, 1.0]}):
+        with pytest.raises(errors.InvalidArgumentError):
+            table.append(wrong)
+        with pytest.raises(errors.NotFoundError):
+            db.tables.get("lazy")
+    table.append({"t": [1], "volts": [0.5], "ok": [True], "note": ["x"]})
+    assert table.columns == {"t": "INT64", "volts": "FLOAT64", "ok": "BOOL", "note": "STRING"}
+    assert table.metadata()["properties"] == {"probe": "TPP1000"}
+    assert db.tables.get("lazy").id == table.id
+
+
+def test_waveforms_make_their_columns(db: stationdb.Store) -> None:
+    table = db.tables.create("noise", index="t")
+    samples = np.sin(np.arange(100_000))
+    table.append_waveform({"volts": samples}, dt=1e-8, unit="V")
+    found = table.waveforms()[0]
+    assert found.dt == 1e-8 and found.t0 == 0.0 and found.units == {"volts": "V"}
+    np.testing.assert_array_equal(found.y["volts"], samples)
+    np.testing.assert_allclose(found.x[:3], [0, 1e-8, 2e-8])
+    table.append_waveform(samples, dt=1e-8, t0=1.0)
+    assert len(table) == 200_000
+    with pytest.raises(errors.InvalidArgumentError, match="nanoseconds"):
+        db.tables.create("odd").append_waveform({"volts": samples}, dt=1.3e-9)
+
+
+def test_waveforms_over_time_and_counts(db: stationdb.Store) -> None:
+    table = db.tables.create("timed")
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    table.append_waveform({"v": np.arange(3, dtype="f4")}, dt=0.001, t0=start)
+    assert table.columns == {"t": "TIMESTAMP_NS", "v": "FLOAT32"}
+    assert table.waveforms()[0].t0 == start
+    with pytest.raises(errors.InvalidArgumentError, match="datetime"):
+        table.append_waveform({"v": np.arange(3.0)}, dt=0.001, t0=5.0)
+    counts = db.tables.create("counts", {"n": int, "v": "INT32"}, index="n")
+    counts.append_waveform({"v": np.arange(3, dtype="i2")}, dt=10, t0=5)
+    assert [row["n"] for row in counts.rows().to_pylist()] == [5, 15, 25]
+
+
+def test_numbered_waveforms(db: stationdb.Store) -> None:
+    table = db.tables.create_waveforms("shots", {"ch1": float, "ch2": "FLOAT32"})
+    for number in (3, 7):
+        y = {"ch1": np.full(5, number, float), "ch2": np.zeros(5, "f4")}
+        table.append_waveform(y, dt=1.3e-9, t0=0.5, number=number)
+    found = table.waveforms(start=7, stop=7)
+    assert len(found) == 1 and found[0].number == 7 and found[0].dt == 1.3e-9
+    assert found[0].y["ch1"].tolist() == [7.0] * 5
+
+
+def test_decimation_keeps_spikes(db: stationdb.Store) -> None:
+    table = db.tables.create("long", index="t")
+    volts = np.zeros(100_000)
+    volts[77_777] = 9.0
+    table.append_waveform({"volts": volts}, dt=1)
+    few = table.decimate("volts", points=50).to_numpy()
+    assert few["volts"].max() == 9.0 and len(few["t"]) <= 100
+    zoomed = table.decimate(points=10, start=77_000, stop=78_000, method="entryexit").to_numpy()
+    assert zoomed["t"].min() == 77_000 and zoomed["volts"].max() == 9.0
+    plot = table.plot(points=100, low=-1.0, high=10.0)
+    assert plot.svg.startswith("<svg") and "volts" in plot._repr_svg_()
+
+
+def test_a_plot_is_saved(loop: stationdb.Table, tmp_path: Path) -> None:
+    loop.plot("volts").save(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_text(encoding="utf-8").endswith("</svg>")
+
+
+def test_aggregates(db: stationdb.Store) -> None:
+    table = db.tables.create("a", index="t")
+    table.append({"t": range(6), "v": [1.0, 2.0, 3.0, None, 5.0, 6.0], "k": list("aabbcc")})
+    assert table.aggregate({"v": ["count", "sum", "mean"]}) == [
+        {"rows": 6, "v_count": 5, "v_sum": 17.0, "v_mean": 3.4}
+    ]
+    groups = table.aggregate({"v": "max", "t": "first"}, by="k", where="t < 4")
+    assert groups == [
+        {"k": "a", "rows": 2, "v_max": 2.0, "t_first": 0},
+        {"k": "b", "rows": 2, "v_max": 3.0, "t_first": 2},
+    ]
+    assert [one["t"] for one in table.aggregate(by={"t": 3})] == [0, 3]
+
+
+def test_rows_are_deleted_and_columns_added(loop: stationdb.Table) -> None:
+    assert loop.delete_rows(start=1, stop=3) == 2
+    assert loop.delete_rows("volts == 1.5") == 1
+    loop.add_columns({"ok": bool})
+    loop.append({"t": [9], "volts": [1.0], "ok": [True]})
+    assert [row["ok"] for row in loop.rows().to_pylist()] == [None, True]
+    loop.end()
+    with pytest.raises(errors.ConflictError):
+        loop.append({"t": [10], "volts": [1.0]})
+    assert len(loop) == 2
+
+
+def test_a_writer_of_single_rows(db: stationdb.Store) -> None:
+    with db.tables.create("w", index="t").writer(batch_rows=10) as writer:
+        for at in range(25):
+            if at == 12:
+                assert len(writer.table) == 10
+            writer.row(t=at, volts=at / 2) if at % 2 else writer.row(t=at)
+    assert len(writer.table) == 25
+    with pytest.raises(errors.ClosedError):
+        writer.row(t=26)
+    with pytest.raises(ZeroDivisionError), db.tables.create("x", index="t").writer() as writer:
+        writer.row(t=1, v=1.0)
+        raise ZeroDivisionError
+    assert len(db.tables.get("x")) == 1
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "arrow"])
+def test_exports_come_back(loop: stationdb.Table, tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"loop.{format}"
+    assert loop.export(path) == 4
+    out = io.BytesIO()
+    assert loop.export(out, format, where="volts > 0.25") == 3
+    db = loop._services
+    if format == "arrow":
+        with pyarrow.ipc.open_stream(path.open("rb")) as reader:
+            assert reader.read_all().num_rows == 4
+        return
+    assert isinstance(db, stationdb.Store)
+    again = db.tables.import_file(path, name="again", index_column="t")
+    assert again.rows().to_pylist() == loop.rows().to_pylist()
+    out.seek(0)
+    more = db.tables.import_file(out, format=format, table=again)
+    assert more.id == again.id and len(again) == 7
+
+
+def test_files_of_a_table(loop: stationdb.Table, tmp_path: Path) -> None:
+    manifest = loop.export_files(tmp_path / "files")
+    assert manifest["rowCount"] == 4
+    assert pyarrow.parquet.read_table(tmp_path / "files" / manifest["files"][0]["name"]).num_rows == 4
+
+
+def test_an_export_that_fails_leaves_no_file(loop: stationdb.Table, tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidArgumentError):
+        loop.export(tmp_path / "x.csv", columns="nowhere")
+    assert not (tmp_path / "x.csv").exists()
+
+    class Full(io.RawIOBase):
+        def write(self, _: object) -> int:
+            raise OSError(28, "mine")
+
+    with pytest.raises(OSError, match="mine"):
+        loop.export(Full(), "csv")
+
+
+def test_tables_by_id_and_name(db: stationdb.Store, loop: stationdb.Table) -> None:
+    assert db.tables.get(loop.id).name == "loop"
+    db.tables.create("loop", {"t": int}, index="t")
+    with pytest.raises(errors.ConflictError, match="several"):
+        db.tables.get("loop")
+    loop.delete()
+    with pytest.raises(errors.NotFoundError):
+        loop.metadata()
