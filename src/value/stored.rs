@@ -362,8 +362,8 @@ pub(crate) fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Membe
     decode(payload, &mut |input| value.fill(input, wanted))
 }
 
-/// Calls `f` with the payload of each value in the list that is the only member of a record, until it
-/// returns false. The values are not decoded: [`fill`] and [`read`] do that.
+/// Calls `f` with the payload of each value in the list that is the only member of a record, until
+/// it returns false. The values are not decoded: [`fill`] and [`read`] do that.
 ///
 /// # Errors
 /// Those of `f`; as [`fill`].

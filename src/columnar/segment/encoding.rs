@@ -118,8 +118,8 @@ struct ColumnSample {
 }
 
 impl ColumnSample {
-    /// Whether a dictionary with runs of codes takes a quarter of packed deltas at most, of values in
-    /// order.
+    /// Whether a dictionary with runs of codes takes a quarter of packed deltas at most. The values
+    /// are in order.
     fn pays_as_runs(&self, rows: usize) -> bool {
         // What a run takes, about: its length, and a code.
         const RUN_BYTES: usize = 5;

@@ -28,8 +28,8 @@ pub(crate) struct StoreTable {
     pub arrays: fn(&[StoredChunk<'_>]) -> Result<Vec<ArrayRef>>,
     /// The number of rows of a chunk.
     pub row_count: fn(Payload<'_>) -> Result<u64>,
-    /// It is sealed when so many rows are in chunks, even if the settings allow more. A pass over
-    /// all rows decodes each chunk, which costs fifty times what sealed rows cost.
+    /// It is sealed when so many rows are in chunks, even if the settings allow more: a pass over
+    /// all rows walks through each chunk, where it reads few columns of sealed rows.
     pub buffered_rows_max: u64,
     /// The index value of the rows of a record.
     pub index_of: fn(RecordKey) -> i64,

@@ -181,8 +181,8 @@ pub(super) fn each_result(
     })
 }
 
-/// Calls `f` with the key and the start of each selected result, in order of the starts. The entries
-/// of this index are a third as long as those of units.
+/// Calls `f` with the key and the start of each selected result, in order of the starts. The index
+/// of starts has shorter entries than that of units.
 ///
 /// # Errors
 /// As [`each_result`].

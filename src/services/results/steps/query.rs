@@ -308,6 +308,15 @@ impl Question {
         }
     }
 
+    /// Offers all matches to `top`.
+    fn fill(&self, view: &View<'_>, top: &mut Top) -> Result<()> {
+        self.each(view, None, &mut |result, step| {
+            let sort = self.sort_key(result, &step);
+            top.offer(sort, (result, step.seq, Found::Step(Box::new(step))))?;
+            Ok(true)
+        })
+    }
+
     /// The column that tells the order, or none if result and number do. `None` if a pass over
     /// columns cannot tell which steps match and how they are ordered, or is not worth it.
     fn order_column(&self) -> Option<Option<StepColumn>> {
@@ -444,7 +453,7 @@ impl Parts {
             }
             After::Sort(after) => {
                 let mut top = Top::new(view, after.take(), usize::MAX, true);
-                top.fill(view, question)?;
+                question.fill(view, &mut top)?;
                 *after = top.last().cloned();
                 top.into_steps(&FoundSteps::default())?
             }
@@ -559,7 +568,7 @@ fn sorted(
 ) -> Result<Vec<(RecordKey, StoredStep)>> {
     let mut top = Top::new(view, after, count, false);
     let Some(column) = question.order_column() else {
-        top.fill(view, question)?;
+        question.fill(view, &mut top)?;
         return top.into_steps(&FoundSteps::default());
     };
     let sort_key = |result: RecordKey, step: &StoredStep| question.sort_key(result, step);

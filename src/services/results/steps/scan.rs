@@ -210,8 +210,8 @@ enum Reads<'r> {
     Members(&'r [StepColumn]),
 }
 
-/// Calls `f` with the steps of a selection, in order of result and creation. Of those in sealed rows
-/// it reads what the order needs. Returns what reads the others.
+/// Calls `f` with the steps of a selection, in order of result and creation. Of those in sealed
+/// rows it reads what the order needs. Returns what reads the rest of them.
 ///
 /// # Errors
 /// As [`each_step`].

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::query::Question;
 use super::scan::{Found, FoundStep, FoundSteps};
 use crate::error::{Error, Result};
 use crate::model::steps::stored::StoredStep;
@@ -80,18 +79,6 @@ impl Top {
             self.keep = self.heap.len();
         }
         Ok(())
-    }
-
-    /// Offers all matches of a question.
-    ///
-    /// # Errors
-    /// Those of reading, and as [`Top::offer`].
-    pub(super) fn fill(&mut self, view: &View<'_>, question: &Question) -> Result<()> {
-        question.each(view, None, &mut |result, step| {
-            let sort = question.sort_key(result, &step);
-            self.offer(sort, (result, step.seq, Found::Step(Box::new(step))))?;
-            Ok(true)
-        })
     }
 
     /// The steps in order. `found` reads those that are kept as places.
