@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _stationdb
+from ._closing import Closing
 from ._stationdb import ChangesCore
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Change:
     detail: Any
 
 
-class Changes:
+class Changes(Closing):
     """Changes after a position, as an iterator. `Services.changes` returns one.
 
     >>> changes = db.changes(since=0)
@@ -82,17 +82,6 @@ class Changes:
     def close(self) -> None:
         """Ends the changes. Does nothing the second time."""
         self._core.close()
-
-    def __enter__(self) -> Changes:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Subscriber:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ._closing import Closing
 from ._stationdb import Batch, RowsCore
 from .errors import UnsupportedError
 
@@ -29,7 +29,7 @@ def missing(package: str, method: str) -> UnsupportedError:
     )
 
 
-class Rows:
+class Rows(Closing):
     """Rows of a table, of a query or of a statement, as a stream that is read once.
 
     The stream is over one state of the store: writes that come later are not in it. Rows come in
@@ -156,17 +156,6 @@ class Rows:
     def close(self) -> None:
         """Ends the stream and frees what it holds of the store. Does nothing the second time."""
         self._core.close()
-
-    def __enter__(self) -> Rows:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {kind}" for name, kind in self.types.items())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
-from types import TracebackType
 from typing import Any, cast
 
 from . import _stationdb
+from ._closing import Closing
 from ._progress import Progress, reporting
 from ._session import Services, Session
 from ._stationdb import StoreCore
@@ -39,7 +39,7 @@ def _path(path: object) -> str:
     raise InvalidArgumentError(f"the path is {path!r}; give a str or a pathlib.Path")
 
 
-class Store(Services):
+class Store(Services, Closing):
     """An open store: a directory with everything that a station keeps.
 
     A store is a context manager, and has all services of a session of its user. One process at a
@@ -122,17 +122,6 @@ class Store(Services):
         Raises `ConflictError` inside of a callback of a call of this store.
         """
         self._store.close()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Store {self.path!r}{'' if self.is_open else ', closed'}>"

@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _stationdb
 from ._append import Types, native, rows_of
+from ._closing import Closing
 from ._plot import Plot, drawn
 from ._progress import Progress, reporting
 from ._rows import Rows
@@ -847,7 +847,7 @@ def _axis_of(column: dict[str, Any], dt: Any, t0: Any) -> tuple[str, Any, Any]:
     return ("count", int(t0), int(dt))
 
 
-class TableWriter:
+class TableWriter(Closing):
     """Appends single rows in batches. `Table.writer` returns one."""
 
     __slots__ = ("_batch_rows", "_columns", "_count", "_is_closed", "table")
@@ -886,17 +886,6 @@ class TableWriter:
         if not self._is_closed:
             self.flush()
             self._is_closed = True
-
-    def __enter__(self) -> TableWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Tables:
