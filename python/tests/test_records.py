@@ -67,6 +67,18 @@ def test_queries_as_frames(db: stationdb.Store) -> None:
         query.one()
 
 
+def test_fields_are_the_columns_of_rows(db: stationdb.Store) -> None:
+    db.products.create(part_number="P-1", family="A", name="One")
+    query = db.products.query(fields=["PART_NUMBER", "FAMILY"])
+    assert query.rows().to_pylist() == [{"part_number": "P-1", "family": "A"}]
+    assert query.to_arrow().column_names == ["part_number", "family"]
+    assert next(iter(query)).name is None
+    with pytest.raises(errors.InvalidArgumentError, match="colour"):
+        db.products.query(fields=["colour"]).rows()
+    with pytest.raises(errors.UnsupportedError, match="sort the data frame"):
+        db.products.query(order="part_number").rows()
+
+
 def test_specs_and_their_product(db: stationdb.Store) -> None:
     product = db.products.create(part_number="P-1")
     spec = db.specs.create(

@@ -261,16 +261,17 @@ class Query(Generic[R]):
         return count if self._take is None else min(count, self._take)
 
     def rows(self) -> Rows:
-        """The records as a stream of Arrow: a column for each member.
+        """The records as a stream of Arrow: a column for each member, or for those of `fields=`.
 
-        Raises `UnsupportedError` for a query with an order or fields: the stream has neither.
+        Raises `UnsupportedError` for a query with an order, which the stream has not.
         """
-        if any(key in self._asked for key in ("orderBy", "projection")):
+        if "orderBy" in self._asked:
             raise UnsupportedError(
-                "records as Arrow have no order and all fields; leave order= and fields= out, and "
-                "sort the data frame"
+                "records as Arrow have no order; leave order= out, and sort the data frame"
             )
         asked: dict[str, Any] = {"kind": self._kind(), **self._conditions()}
+        if "projection" in self._asked:
+            asked["columns"] = [str(field).lower() for field in self._asked["projection"]]
         if self._take is not None:
             asked["take"] = self._take
         return Rows(_stationdb.scan_records(self._collection._services._core, asked))
