@@ -11,6 +11,7 @@ these declarations, whose form the library's own tests keep uniform.
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
 import sys
@@ -611,6 +612,13 @@ RECORD_OF = {
 }
 
 
+@functools.cache
+def set_when_absent() -> set[str]:
+    """The flags that a request sets by leaving them out."""
+    text = (ROOT / "src" / "model" / "bodies.rs").read_text(encoding="utf-8")
+    return set(re.findall(r"true when absent\.\n\s*pub (\w+): Option<bool>", text))
+
+
 def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]:
     """A method for an operation: the members of its request are keyword arguments."""
     plain: list[str] = []
@@ -636,7 +644,8 @@ def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]
             passed.append(f'"{name}": wire({attribute(name)})')
         else:
             passed.append(f'"{name}": {attribute(name)}')
-        default = {"bool": " = False"}.get(python, " = None" if python.endswith("| None") else "")
+        is_set = name in set_when_absent()
+        default = {"bool": f" = {is_set}"}.get(python, " = None" if python.endswith("| None") else "")
         target = keywords if default else plain
         target.append(f"{attribute(name)}: {python}{default}")
     if requested:

@@ -180,7 +180,10 @@ impl Kind {
     fn fix(self) -> &'static str {
         match self {
             Self::Bool => "give True or False, as in bool(value)",
-            Self::Int => "give a whole number, as in int(value)",
+            Self::Int => {
+                "the column has whole numbers, by its type or by the values of the first append; \
+                 give one, or create the table with columns=, and float for this one"
+            }
             Self::Float => "give a number, as in float(value)",
             Self::Text => "give a text, as in str(value)",
             Self::Time | Self::Date => "give a datetime with a time zone",

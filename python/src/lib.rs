@@ -21,6 +21,7 @@ mod open;
 mod openhtf;
 mod record_view;
 mod rows;
+mod runs;
 mod session;
 #[cfg(feature = "sql")]
 mod sql;
@@ -48,6 +49,8 @@ mod _stationdb {
     use super::record_view::RecordView;
     #[pymodule_export]
     use super::rows::RowsCore;
+    #[pymodule_export]
+    use super::runs::{RunCore, begin_run, resume_run};
     #[pymodule_export]
     use super::session::{SessionCore, scan_records};
     #[cfg(feature = "sql")]

@@ -1,17 +1,18 @@
 //! Calls that may take long: Ctrl-C ends them, and they report progress.
 //!
 //! Python runs the handlers of signals on its main thread alone. So a long call of the main thread
-//! works on another thread, and the main thread waits and looks for signals. Calls of other threads
-//! work where they are.
+//! works on another thread, which is kept for the next one, and the main thread waits and looks for
+//! signals. Calls of other threads work where they are.
 
 use std::cell::OnceCell;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use stationdb::{Control, Error, ErrorKind, Result};
 
 use crate::callbacks;
@@ -175,19 +176,52 @@ impl<'c> Stoppable<'c> {
     }
 }
 
+/// The thread on which calls of the main thread work.
+struct Worker {
+    /// The process that started it. A process that was forked has no such thread.
+    process: u32,
+    thread: ThreadPool,
+}
+
+/// The worker that is free. A call inside of a handler of signals finds none, and starts another one.
+static WORKER: Mutex<Option<Worker>> = Mutex::new(None);
+
+impl Worker {
+    fn take() -> Result<Self> {
+        let process = std::process::id();
+        match WORKER.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(worker) if worker.process == process => return Ok(worker),
+            // Its end would wait for locks that a thread of the other process may have held.
+            Some(worker) => {
+                let _leaked = ManuallyDrop::new(worker);
+            }
+            None => {}
+        }
+        let builder = ThreadPoolBuilder::new().num_threads(1);
+        let thread =
+            builder.thread_name(|_| "stationdb call".to_owned()).build().map_err(|error| {
+                Error::io("starting the thread of a call", std::io::Error::other(error))
+            })?;
+        Ok(Self { process, thread })
+    }
+
+    fn put_back(self) {
+        *WORKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+}
+
 fn watched<T: Send>(
     control: &Control,
     raised: &Raised,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
-    thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(1);
-        let worker = thread::Builder::new().name("stationdb call".to_owned());
-        let worker = worker.spawn_scoped(scope, move || {
+    let worker = Worker::take()?;
+    let (sender, receiver) = sync_channel(1);
+    let done = worker.thread.in_place_scope(|scope| {
+        scope.spawn(move |_| {
             // The receiver waits until this is sent.
             let _ = sender.send(work());
         });
-        let worker = worker.map_err(|error| Error::io("starting the thread of a call", error))?;
         loop {
             match receiver.recv_timeout(GLANCE) {
                 Ok(done) => return done,
@@ -198,14 +232,15 @@ fn watched<T: Send>(
                         control.cancel();
                     }
                 }
+                // The library catches its panics, so this one has no other witness.
                 Err(RecvTimeoutError::Disconnected) => {
-                    // The library catches its panics, so this one has no other witness.
-                    let _ = worker.join();
                     return Err(internal("a call ended without an answer"));
                 }
             }
         }
-    })
+    });
+    worker.put_back();
+    done
 }
 
 /// Does `work` without the GIL, on this thread: for calls that end soon.

@@ -66,6 +66,10 @@ class Place:
 
         self.db.backup(self.tmp / "b", progress=report)
 
+    def follow_a_look(self) -> None:
+        with stationdb.look(self.db.path) as seen:
+            seen.changes(follow=True)
+
     def read_twice(self) -> None:
         rows = self.loop.rows()
         rows.to_arrow()
@@ -132,7 +136,7 @@ MISTAKES: list[Mistake] = [
     ("index left out", lambda p: p.loop.append({"volts": [1.0]}), Invalid, '"t"'),
     ("null index", lambda p: p.loop.append({"t": [None], "volts": [1.0]}), Invalid, "null"),
     ("text in a number", lambda p: p.loop.append({"t": [1], "volts": ["1.0"]}), Invalid, "float(value)"),
-    ("bool in a number", lambda p: p.loop.append({"t": [True], "volts": [1.0]}), Invalid, "int(value)"),
+    ("bool in a number", lambda p: p.loop.append({"t": [True], "volts": [1.0]}), Invalid, "whole numbers"),
     ("number in a text", lambda p: p.typed("STRING").append({"t": [1], "v": [5]}), Invalid, "str(value)"),
     ("a number of 65 bits", lambda p: p.loop.append({"t": [2**64], "volts": [1.0]}), Invalid, "row 0"),
     ("two dimensions", lambda p: p.loop.append({"t": T, "volts": np.zeros((3, 2))}), Invalid, "ravel"),
@@ -176,7 +180,7 @@ MISTAKES: list[Mistake] = [
     # Records.
     ("unknown member", lambda p: p.db.products.create(part_no="x"), Invalid, "part_number"),
     ("missing member", lambda p: p.db.products.create(name="x"), Invalid, "partNumber"),
-    ("taken number", lambda p: p.db.products.create(part_number="P-1"), Invalid, "P-1"),
+    ("taken number", lambda p: p.db.products.create(part_number="P-1"), errors.ConflictError, "P-1"),
     ("a record of a text", lambda p: p.db.products.create("P-9"), Invalid, "no record"),
     ("a set of objects", lambda p: p.db.products.create(part_number="x", properties={"k": object()}), Invalid, "text"),
     ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),
@@ -199,6 +203,12 @@ MISTAKES: list[Mistake] = [
     ("a writing statement", lambda p: p.db.sql("drop table products"), Invalid, ""),
     ("missing parameter", lambda p: p.db.sql("select $x").to_arrow(), Invalid, ""),
     ("parameter of a list", lambda p: p.db.sql("select $x", x=[1]), Invalid, "float"),
+    ("a value that no statement asks for", lambda p: p.db.sql("select 1", t=1), Invalid, "$t"),
+    ("a change of nothing", lambda p: p.db.products.update("00000000-0000-4000-8000-000000000000", name="x"), LookupError, "no Product"),
+    ("a step of no result", lambda p: p.db.steps.create(result_id="00000000-0000-4000-8000-000000000000", name="x"), LookupError, ""),
+    ("a step of nowhere", lambda p: p.db.steps.get("power"), LookupError, "result_id="),
+    ("following a look", Place.follow_a_look, errors.UnsupportedError, "look again"),
+    ("a transaction without with", lambda p: p.db.transaction().products.create(part_number="x"), errors.ConflictError, "with db.transaction()"),
     ("SQL in a transaction", lambda p: p.db.transaction().__enter__().sql("select 1"), errors.UnsupportedError, "transaction"),
     ("wrong search", lambda p: p.db.search('"open'), Invalid, ""),
     ("changes before the log", lambda p: p.db.changes(since=-1), OverflowError, ""),

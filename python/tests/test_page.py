@@ -48,6 +48,17 @@ def test_the_query_of_the_page(db: stationdb.Store) -> None:
     exec(compile(code, str(PAGE), "exec"), {"db": db})
 
 
+def test_the_figures_of_the_page(
+    db: stationdb.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("Figures")
+    found = {"db": db}
+    exec(compile(code, str(PAGE), "exec"), found)
+    assert [point.value for point in found["chart"].points] == [12.01]  # type: ignore[attr-defined]
+    assert (tmp_path / "copy").is_dir()
+
+
 @pytest.mark.parametrize("name", ["writer", "decimate", "subscriber", "look", "transaction"])
 def test_names_of_the_page_are_there(name: str) -> None:
     assert name in PAGE.read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -251,3 +252,128 @@ def test_the_example_of_openhtf_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Gain SN-1" in done.stdout and "phase-1" in done.stdout or "power" in done.stdout
+
+
+HARD = """
+    import pytest
+
+    @pytest.mark.xfail
+    def test_expected(measure):
+        measure("x", 3, high=2)
+
+    @pytest.fixture
+    def late(measure):
+        yield
+        measure("quiescent", 9, high=2)
+
+    def test_late(late):
+        pass
+
+    def test_nan(measure):
+        measure("n", float("nan"))
+
+    def test_none(measure):
+        measure("n", None, low=1, high=2)
+
+    def test_text(measure):
+        assert measure("serial", "SN-1").passed
+        measure("reading", "OVLD", low=1)
+
+    def test_swapped(measure):
+        measure("n", 1, low=5, high=2)
+
+    def test_first_of_two(measure):
+        assert not measure("n", -1, low=0).passed
+
+    def test_after_it(measure, attach):
+        attach(b"data", name="trace.bin")
+        measure("n", 1, low=0)
+"""
+
+
+def test_no_failed_measurement_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(HARD))
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout
+    assert "n = -1 is below 0" in done.stdout and "the lower one is low" in done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        found = {
+            (one.name or "").rpartition("::")[2]: one.status.status_type if one.status else None
+            for one in db.steps.query()
+        }
+        assert found == {
+            "test_expected": "SKIPPED",
+            "test_late": "ERRORED",
+            "test_nan": "FAILED",
+            "test_none": "FAILED",
+            "test_text": "FAILED",
+            "test_swapped": "FAILED",
+            "test_first_of_two": "FAILED",
+            "test_after_it": "PASSED",
+        }
+        result = db.results.query().one()
+        assert result.status is not None and result.status.status_type == "FAILED"
+        assert [db.files.read(one) for one in result.file_ids or []] == [b"data"]
+
+
+def test_one_bad_measurement_of_a_fixture_fails_the_result(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.xfail(strict=False)\ndef test_it(measure):\n"
+        "    measure('a', 1, low=2)\n"
+    )
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode == 0 and "1 xfailed" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        step = db.steps.query().one()
+        assert step.status is not None and step.status.status_type == "SKIPPED"
+        parameters = step.data.parameters if step.data else []
+        assert parameters is not None and parameters[0]["status"] == "Failed"
+
+
+def test_where_nothing_runs_nothing_is_stored(tmp_path: Path) -> None:
+    done = pytest_run("test_mistyped.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode == 4, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        assert db.results.query().all() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it sends signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_from_outside(tmp_path: Path, number: int) -> None:
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            f"""
+            import os, signal
+            def test_first(measure, attach):
+                attach(b"data", name="a.bin")
+                measure("a", 1)
+            def test_ends(measure):
+                measure("b", 2)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                os.kill(os.getpid(), {int(number)})
+                import time; time.sleep(30)
+            """
+        )
+    )
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode != 0
+    killed = number == signal.SIGKILL
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        result = db.results.query().one()
+        assert result.status is not None and len(result.file_ids or []) == 1
+        assert result.status.status_type == ("RUNNING" if killed else "TERMINATED")
+        found = {
+            (one.name or "").rpartition("::")[2]: one.status.status_type if one.status else None
+            for one in db.steps.query()
+        }
+        assert found == (
+            {"test_first": "PASSED"}
+            if killed
+            else {"test_first": "PASSED", "test_ends": "TERMINATED"}
+        )
+    if killed:
+        (tmp_path / "test_it.py").write_text("def test_good(): pass\n")
+        assert pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path).returncode == 0
+        with stationdb.open(tmp_path / "station", create=False) as db:
+            states = [one.status.status_type for one in db.results.query() if one.status]
+            assert sorted(states) == ["PASSED", "TERMINATED"]

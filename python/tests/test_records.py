@@ -6,7 +6,7 @@ import copy
 import io
 import pickle
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,29 @@ def test_results_and_their_figures(db: stationdb.Store) -> None:
     assert db.steps.query().count() == 3
 
 
+def test_steps_have_ids_of_their_results(db: stationdb.Store) -> None:
+    one, two = (db.results.create(program_name="P", status={"statusType": "DONE"}) for _ in "ab")
+    for result in (one, two):
+        db.steps.create(result_id=result.id, step_id="power", name="Power", keywords=["a"])
+    only = db.steps.create(result_id=one.id, step_id="gain", name="Gain")
+    assert db.steps.get("gain") == only and db.steps.view("gain")["name"] == "Gain"
+    with pytest.raises(errors.NotFoundError, match="or more steps"):
+        db.steps.get("power")
+    changed = db.steps.update("power", result_id=two.id, name="Power up", keywords=["b"])
+    assert (changed.name, changed.keywords) == ("Power up", ["a", "b"])
+    replaced = db.steps.update("power", result_id=two.id, replace=True, keywords=["c"])
+    assert replaced.keywords == ["c"] and db.steps.get("power", result_id=one.id).name == "Power"
+    with pytest.raises(errors.NotFoundError):
+        db.steps.update("nothing", result_id=one.id, name="x")
+    db.steps.delete("power", "gain", result_id=one.id)
+    assert [step.step_id for step in db.steps.query()] == ["power"]
+    with pytest.raises(errors.NotFoundError):
+        db.steps.delete("gain", result_id=one.id)
+    # With the steps, as on the wire.
+    db.results.delete_result(two.id or "")
+    assert db.steps.query().all() == []
+
+
 def test_workspaces_and_feeds(db: stationdb.Store) -> None:
     made = db.workspaces.create(id="lab", name="Lab")
     assert made.id == "lab" and db.workspaces.query().count() >= 1
@@ -266,6 +289,29 @@ def test_search_changes_and_subscribers(db: stationdb.Store) -> None:
         subscriber.advance(feed.position)
         assert db.subscriber("replica").position == subscriber.position == feed.position
     subscriber.remove()
+
+
+def test_values_of_any_type_of_sql(db: stationdb.Store) -> None:
+    statement = """
+        select map(['a', 'b'], [1, 2]) as m, [1, null] as l, struct(1 as x, 'y' as y) as s,
+          interval '1 day 2 hours' as i, [map(['k'], [true])] as n, null as z,
+          arrow_cast('t', 'Dictionary(Int32, Utf8)') as d, date '2024-01-02' as day
+    """
+    (row,) = db.sql(statement).to_pylist()
+    assert row == {
+        "m": {"a": 1, "b": 2},
+        "l": [1, None],
+        "s": {"x": 1, "y": "y"},
+        "i": (0, 1, 7_200_000_000_000),
+        "n": [{"k": True}],
+        "z": None,
+        "d": "t",
+        "day": date(2024, 1, 2),
+    }
+    assert db.sql(statement).to_numpy()["m"][0] == {"a": 1, "b": 2}
+    db.results.create(program_name="P", part_number="A", status={"statusType": "PASSED"})
+    (group,) = db.sql("select * from yields('', 'PART_NUMBER')").to_pylist()
+    assert group["not_counted"] == {}
 
 
 def test_sql(db: stationdb.Store, loop: stationdb.Table) -> None:

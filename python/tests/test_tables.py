@@ -173,3 +173,115 @@ def test_tables_by_id_and_name(db: stationdb.Store, loop: stationdb.Table) -> No
     loop.delete()
     with pytest.raises(errors.NotFoundError):
         loop.metadata()
+
+
+def test_a_writer_keeps_rows_that_come_slowly(db: stationdb.Store) -> None:
+    table = db.tables.create("slow", {"t": int, "v": float}, index="t")
+    with table.writer(seconds=0) as writer:
+        for at in range(3):
+            writer.row(t=at, v=at)
+            assert len(table) == at + 1
+    with table.writer(seconds=3600) as writer:
+        # The first one does not wait.
+        writer.row(t=3, v=3)
+        assert len(table) == 4
+        writer.row(t=4, v=4)
+        assert len(table) == 4
+    assert len(table) == 5
+
+
+def test_a_row_that_does_not_fit_loses_no_other(db: stationdb.Store) -> None:
+    table = db.tables.create("rows", {"t": int, "v": float}, index="t")
+    with table.writer(seconds=3600) as writer:
+        for at in range(10):
+            writer.row(t=at, v=at / 2)
+            for bad, told in (({"t": 1, "v": "OVLD"}, "OVLD"), ({"t": 1, "w": 2}, "'w'"), ({"v": 1}, "'t'")):
+                with pytest.raises(errors.InvalidArgumentError, match=told):
+                    writer.row(**bad)
+    assert table.rows("t").to_numpy()["t"].tolist() == list(range(10))
+    with pytest.raises(errors.ClosedError):
+        writer.row(t=11)
+
+
+def test_writers_end_with_what_they_are_in(tmp_path: Path) -> None:
+    db = stationdb.open(tmp_path / "store", user="ada")
+    table = db.tables.create("rows", {"t": int}, index="t")
+    with db.transaction() as tx:
+        kept = tx.tables.get("rows").writer(seconds=3600)
+        for at in range(3):
+            kept.row(t=at)
+    assert len(table) == 3
+    with pytest.raises(ZeroDivisionError), db.transaction() as tx:
+        dropped = tx.tables.get("rows").writer(seconds=3600)
+        for at in range(3):
+            dropped.row(t=at + 10)
+        raise ZeroDivisionError
+    assert len(table) == 3
+    forgotten = table.writer(seconds=3600)
+    forgotten.row(t=20)
+    forgotten.row(t=21)
+    with pytest.warns(ResourceWarning, match="appended now"):
+        del forgotten
+    assert len(table) == 5
+    left = db.session("eve").tables.get("rows").writer(seconds=3600)
+    left.row(t=30)
+    left.row(t=31)
+    assert left.discard() == 1
+    left.row(t=32)
+    db.close()
+    with stationdb.open(tmp_path / "store") as db:
+        assert db.tables.get("rows").rows().to_numpy()["t"].tolist()[3:] == [20, 21, 30, 32]
+
+
+def test_tables_are_found(db: stationdb.Store) -> None:
+    for at in range(5):
+        db.tables.create(f"n{at}", {"t": int, "v": float}, index="t", properties={"at": str(at)})
+    assert len(list(db.tables)) == 5
+    found = db.tables.query('properties["at"] == @0', "3")
+    assert [(one.name, one.properties) for one in found] == [("n3", {"at": "3"})]
+    assert [one.name for one in db.tables.query(order="name", desc=True, take=2)] == ["n4", "n3"]
+    assert "n1" in db.tables and "n9" not in db.tables and 5 not in db.tables
+    with pytest.raises(errors.InvalidArgumentError):
+        list(db.tables.query("colour == 1"))
+
+
+def test_numbered_waveforms_are_drawn(db: stationdb.Store, tmp_path: Path) -> None:
+    table = db.tables.create_waveforms("scope", [("volts", "FLOAT64", "V")])
+    for number in range(2):
+        spike = np.zeros(50_000)
+        spike[777] = 9.0
+        table.append_waveform({"volts": spike}, dt=1e-6, number=number)
+    whole = table.plot(number=1)
+    part = table.plot(number=1, start=0.01, stop=0.02)
+    assert whole.svg != part.svg and "volts / V" in whole.svg
+    assert ">8<" in whole.svg and ">8<" not in part.svg
+    with pytest.raises(errors.InvalidArgumentError, match="number=1"):
+        table.plot()
+    with pytest.raises(errors.NotFoundError):
+        table.plot(number=7)
+    with pytest.raises(errors.InvalidArgumentError, match="SVG"):
+        whole.save(tmp_path / "x.png")
+    with pytest.raises(errors.InvalidArgumentError, match="leave"):
+        db.tables.create("t", {"t": int}, index="t").plot(number=1)
+
+
+def test_arrays_of_no_rows_have_their_types(db: stationdb.Store) -> None:
+    kinds = {"t": int, "v": float, "b": bool, "s": str, "at": "TIMESTAMP_US"}
+    table = db.tables.create("kinds", kinds, index="t")
+    empty = table.rows().to_numpy()
+    assert [str(one.dtype) for one in empty.values()] == [
+        "int64",
+        "float64",
+        "bool",
+        "object",
+        "datetime64[us]",
+    ]
+    table.append({"t": [0, 1], "v": [1.0, 2.0], "b": [True, False]})
+    rows = table.rows(["v", "b"])
+    arrays = rows.to_numpy()
+    assert arrays["v"][arrays["b"]].tolist() == [1.0]
+    with pytest.raises(errors.ConflictError):
+        rows.to_pylist()
+    table.append([])
+    table.append(())
+    assert len(table) == 2

@@ -25,15 +25,15 @@ from ._tables import Table, Tables, TableWriter, Waveform
 from .errors import Error
 
 
-
 def __getattr__(name: str) -> Any:
     # Hundreds of classes, which a program that only appends rows does not wait for.
     from importlib import import_module
 
-    if name in ("records", "services"):
+    if name in ("openhtf", "records", "services"):
         return import_module(f"stationdb.{name}")
     if not name.startswith("_"):
-        found = getattr(import_module("stationdb.records"), name, None)
+        found = getattr(errors, name, None) if name.endswith("Error") else None
+        found = found or getattr(import_module("stationdb.records"), name, None)
         if found is not None:
             return found
     raise AttributeError(f"module 'stationdb' has no attribute {name!r}")

@@ -17,6 +17,7 @@ from .errors import (
     NotFoundError,
     PartialFailureError,
     UnsupportedError,
+    _class_of,
     _fill,
     _of_api,
 )
@@ -161,9 +162,7 @@ def _errors(answer: Any) -> list[Error]:
     if not api:
         return []
     inner = api.get("innerErrors") or [api]
-    from .errors import _NAMES
-
-    return [_of_api(one, _NAMES.get(one.get("name", ""), InvalidArgumentError)) for one in inner]
+    return [_of_api(one, _class_of(one.get("name") or "", InvalidArgumentError)) for one in inner]
 
 
 class Query(Generic[R]):
@@ -447,7 +446,9 @@ class Collection(Generic[R]):
             return
         if not ids:
             return
-        answer = self._call(plan.operation, {plan.ids: list(ids), **flags})
+        self._all_done(self._call(plan.operation, {plan.ids: list(ids), **flags}))
+
+    def _all_done(self, answer: Any) -> None:
         errors = _errors(answer)
         if errors:
             raise self._failed(errors, answer)

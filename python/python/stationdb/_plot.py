@@ -7,6 +7,8 @@ import math
 import os
 from typing import Any
 
+from .errors import InvalidArgumentError
+
 _WIDTH, _HEIGHT = 900, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 16, 30, 44
 _COLOURS = ("#1f5fa8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#148f9c")
@@ -25,7 +27,15 @@ class Plot:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as an SVG file."""
+        """Writes the picture as an SVG file.
+
+        Raises `InvalidArgumentError` for a path that ends as that of another kind of picture.
+        """
+        ending = os.fspath(path).rpartition(".")[2].lower()
+        if ending in ("png", "jpg", "jpeg", "gif", "pdf", "webp", "bmp", "tif", "tiff"):
+            raise InvalidArgumentError(
+                f"the picture is SVG, and {os.fspath(path)!r} ends as {ending.upper()}; save it as .svg"
+            )
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg)
 
@@ -42,6 +52,25 @@ def _steps(low: float, high: float, count: int) -> list[float]:
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
     first = math.ceil(low / step) * step
     return [first + step * at for at in range(int((high - first) / step + 1e-9) + 1)]
+
+
+def kept_rows(columns: list[Any], points: int) -> Any:
+    """The rows with the least and the greatest value of each column in `points` intervals."""
+    import numpy
+
+    count = len(columns[0]) if columns else 0
+    if count <= 2 * points:
+        return numpy.arange(count)
+    ends = numpy.linspace(0, count, points + 1).astype(int)
+    kept: set[int] = set()
+    for values in columns:
+        for begin, end in zip(ends, ends[1:], strict=False):
+            part = values[begin:end].astype(float)
+            if numpy.isnan(part).all():
+                continue
+            kept.add(int(begin + numpy.nanargmin(part)))
+            kept.add(int(begin + numpy.nanargmax(part)))
+    return numpy.array(sorted(kept), dtype=int)
 
 
 def drawn(

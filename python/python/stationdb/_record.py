@@ -185,7 +185,7 @@ def encoded(operation: str, arguments: Mapping[str, Any]) -> str:
         except (ValueError, RecursionError):
             raise InvalidArgumentError(
                 f"the arguments of {operation} are no JSON: {error}; NaN and infinities have no "
-                "place in records"
+                "place in records; a measurement without a value is the text \"nan\""
             ) from None
 
 

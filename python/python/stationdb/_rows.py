@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._closing import Closing
 from ._stationdb import Batch, RowsCore
-from .errors import UnsupportedError
+from .errors import ConflictError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy
@@ -129,29 +129,46 @@ class Rows(Closing):
     def to_numpy(self) -> dict[str, numpy.ndarray[Any, Any]]:
         """All rows as an array of one dimension for each column.
 
-        Numbers keep their type; whole numbers with nulls become float64, whose nulls are NaN. Times
-        are datetime64 in UTC, with NaT for null. Other columns are arrays of objects.
+        Numbers and bools keep their type; whole numbers with nulls become float64, whose nulls are
+        NaN. Times are datetime64 in UTC, with NaT for null. Other columns, and bools with nulls, are
+        arrays of objects.
         Raises `UnsupportedError` without numpy, and the errors of reading.
         """
         try:
             import numpy
         except ImportError:
             raise missing("numpy", "to_numpy()") from None
+        was_read = self._core.is_read
+        types = list(self.types.values())
         parts: dict[str, list[Any]] = {name: [] for name in self.columns}
         for batch in self:
             for index, name in enumerate(parts):
                 parts[name].append(_array(numpy, batch, index))
         out: dict[str, Any] = {}
-        for name, arrays in parts.items():
-            out[name] = numpy.concatenate(arrays) if arrays else numpy.array([], dtype=object)
+        for (name, arrays), kind in zip(parts.items(), types, strict=True):
+            # A batch of only nulls is of objects.
+            out[name] = numpy.concatenate(arrays or [numpy.empty(0, dtype=_numpy_type(kind))])
+        self._check_unread(was_read)
         return out
+
+    def _check_unread(self, was_read: bool) -> None:
+        if was_read:
+            raise ConflictError(
+                "these rows were read already: a stream is read once; ask for the rows again, or "
+                "keep what the method returned"
+            )
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dicts: bool, int, float, str, None, and datetimes in UTC.
 
         Times in nanoseconds are int, the nanoseconds since 1970, as a datetime has microseconds.
+
+        Raises `ConflictError` for rows that were read already.
         """
-        return [row for batch in self for row in batch.to_pylist()]
+        was_read = self._core.is_read
+        rows = [row for batch in self for row in batch.to_pylist()]
+        self._check_unread(was_read)
+        return rows
 
     def close(self) -> None:
         """Ends the stream and frees what it holds of the store. Does nothing the second time."""
@@ -181,11 +198,27 @@ def _cell(value: object) -> str:
     return html.escape(f"{value:.6g}" if isinstance(value, float) else str(value))
 
 
+def _numpy_type(arrow: str) -> str:
+    """The type of an array without rows."""
+    if arrow.startswith("Timestamp("):
+        units = {"s": "s", "ms": "ms", "us": "us", "µs": "us", "ns": "ns"}
+        long = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
+        unit = arrow[len("Timestamp(") :].partition(",")[0].rstrip(")")
+        return f"datetime64[{units.get(unit) or long.get(unit, 'ns')}]"
+    if arrow == "Boolean":
+        return "bool"
+    is_number = arrow.startswith(("Int", "UInt", "Float")) and arrow[-1].isdigit()
+    return arrow.lower() if is_number else "object"
+
+
 def _array(numpy: Any, batch: Batch, index: int) -> Any:
     found = batch.numbers(index)
     if found is None:
+        cells = batch.values(index)
+        if cells and all(isinstance(cell, bool) for cell in cells):
+            return numpy.array(cells, dtype=bool)
         values = numpy.empty(len(batch), dtype=object)
-        values[:] = batch.values(index)
+        values[:] = cells
         return values
     buffer, name, nulls = found
     values = numpy.frombuffer(buffer, dtype=name)

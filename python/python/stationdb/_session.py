@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from . import _stationdb
 from ._changes import Changes, Subscriber
 from ._rows import Rows
 from ._record import encoded
 from ._stationdb import ChangesCore, SessionCore
-from ._tables import Tables
-from .errors import UnsupportedError
+from ._tables import Tables, TableWriter
+from .errors import ConflictError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from ._files import Feeds, Files
+    from ._runs import Results
+    from ._steps import Steps
     from .records import SearchResponse
     from .services import (
         Assets,
         Products,
-        Results,
         Specs,
-        Steps,
         Templates,
         TestPlans,
         TestPlanTemplates,
@@ -38,9 +40,13 @@ __all__ = ["Services", "Session", "Transaction"]
 class Services:
     """What a store, a session and a transaction have in common: the services."""
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_is_look", "_writers")
 
     _core: SessionCore
+    #: Writers of rows that are not closed.
+    _writers: WeakSet[TableWriter]
+    #: Whether it only sees the state of one moment.
+    _is_look: bool
 
     @property
     def user(self) -> str:
@@ -103,15 +109,15 @@ class Services:
 
     @property
     def results(self) -> Results:
-        """Results of tests, and their figures: yields, capability, histograms."""
-        from .services import Results
+        """Results of tests, their runs, and their figures: yields, capability, histograms."""
+        from ._runs import Results
 
         return Results(self)
 
     @property
     def steps(self) -> Steps:
         """Steps of results."""
-        from .services import Steps
+        from ._steps import Steps
 
         return Steps(self)
 
@@ -169,6 +175,12 @@ class Services:
         """
         if not _stationdb.HAS_SQL:
             raise UnsupportedError("this package was built without SQL")
+        for name in values:
+            if not re.search(rf"\${re.escape(name)}\b", str(statement)):
+                raise InvalidArgumentError(
+                    f"the statement has no ${name}, for which a value is given; write ${name} where "
+                    "the value belongs"
+                )
         return Rows(_stationdb.sql(self._core, statement, values))
 
     def search(
@@ -194,8 +206,14 @@ class Services:
 
         With `follow` the iterator waits for changes, and never ends.
 
-        Raises `ConflictError` when the log does not reach back to `since`.
+        Raises `ConflictError` when the log does not reach back to `since`, and `UnsupportedError`
+        for `follow` of a store that `look` has opened: it stays as it was then.
         """
+        if follow and self._is_look:
+            raise UnsupportedError(
+                "a store that look() has opened shows one moment, in which nothing changes; look "
+                "again, and ask for changes(since=position)"
+            )
         return Changes(ChangesCore(self._core, since), follow)
 
     def position(self) -> int:
@@ -223,14 +241,20 @@ class Services:
         """
         return Transaction(self._core)
 
+    def _flush_writers(self) -> None:
+        for writer in list(self._writers):
+            writer.close()
+
 
 class Session(Services):
     """A user of a store. Cheap to make; safe to use from many threads at once."""
 
     __slots__ = ()
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, parent: Services) -> None:
         self._core = core
+        self._writers = parent._writers
+        self._is_look = parent._is_look
 
     def session(
         self,
@@ -241,7 +265,8 @@ class Session(Services):
         timeout: float | None = None,
     ) -> Session:
         """Another session: see `Store.session`."""
-        return Session(self._core.session(user, workspace, all_or_nothing, timeout))
+        core = self._core.session(user, workspace, all_or_nothing, timeout)
+        return Session(core, self)
 
     def __repr__(self) -> str:
         return f"<Session of {self.user!r} on {self._core.path!r}>"
@@ -260,6 +285,15 @@ class Transaction(Services):
 
     def __init__(self, parent: SessionCore) -> None:
         self._parent = parent
+        self._writers = WeakSet()
+        self._is_look = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_core":
+            raise ConflictError(
+                "the transaction has not begun; use it as `with db.transaction() as tx:`"
+            )
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
     def __enter__(self) -> Transaction:
         self._core = self._parent.begin()
@@ -271,6 +305,15 @@ class Transaction(Services):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        try:
+            if kind is None:
+                self._flush_writers()
+        except BaseException:
+            self._core.rollback()
+            raise
+        finally:
+            for writer in list(self._writers):
+                writer._abandon()
         if kind is None:
             self._core.commit()
         else:

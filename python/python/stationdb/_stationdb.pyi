@@ -9,18 +9,21 @@ __all__ = [
     "ReaderCore",
     "RecordView",
     "RowsCore",
+    "RunCore",
     "SessionCore",
     "StoreCore",
     "TableCore",
     "WriterCore",
     "__version__",
     "advance_subscriber",
+    "begin_run",
     "import_openhtf",
     "import_table",
     "position",
     "register_subscriber",
     "remove_subscriber",
     "restore",
+    "resume_run",
     "salvage",
     "scan_records",
     "sql",
@@ -190,3 +193,22 @@ def advance_subscriber(session: SessionCore, name: str, position: int) -> None: 
 def remove_subscriber(session: SessionCore, name: str) -> None: ...
 def sql(session: SessionCore, statement: str, values: dict[str, Any]) -> RowsCore: ...
 def scan_records(session: SessionCore, asked: dict[str, Any]) -> RowsCore: ...
+
+_Measurement = tuple[
+    str, Any, str | None, float | None, float | None, Any, str | None
+]
+
+@final
+class RunCore:
+    @property
+    def id(self) -> str: ...
+    def store_step(self, asked: dict[str, Any], measurements: list[_Measurement]) -> Any: ...
+    def begin_sequence(self, name: str, parent: str | None) -> str: ...
+    def end_sequence(self, id: str, status: dict[str, Any] | None) -> Any: ...
+    def open_sequences(self) -> Any: ...
+    def attach_file(self, id: str) -> None: ...
+    def attach_table(self, id: str) -> None: ...
+    def finish(self, status: dict[str, Any] | None) -> Any: ...
+
+def begin_run(session: SessionCore, asked: dict[str, Any]) -> RunCore: ...
+def resume_run(session: SessionCore, id: str) -> RunCore: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from typing import Any, cast
+from weakref import WeakSet
 
 from . import _stationdb
 from ._closing import Closing
@@ -48,9 +49,11 @@ class Store(Services, Closing):
 
     __slots__ = ("_store",)
 
-    def __init__(self, store: StoreCore, user: str) -> None:
+    def __init__(self, store: StoreCore, user: str, is_look: bool = False) -> None:
         self._store = store
         self._core = store.session(user, None, False, None)
+        self._writers = WeakSet()
+        self._is_look = is_look
 
     def session(
         self,
@@ -67,7 +70,8 @@ class Store(Services, Closing):
         until its first row.
         """
         user = self.user if user is None else _user(user)
-        return Session(self._store.session(user, workspace, all_or_nothing, timeout))
+        core = self._store.session(user, workspace, all_or_nothing, timeout)
+        return Session(core, self)
 
     @property
     def path(self) -> str:
@@ -117,11 +121,16 @@ class Store(Services, Closing):
     def close(self) -> None:
         """Closes the store: waits for calls that work, and ends sessions and streams.
 
-        Everything that was acknowledged is durable before. Does nothing the second time.
+        Everything that was acknowledged is durable before, and the rows of writers that are open are
+        appended. Does nothing the second time.
 
         Raises `ConflictError` inside of a callback of a call of this store.
         """
-        self._store.close()
+        try:
+            if self.is_open:
+                self._flush_writers()
+        finally:
+            self._store.close()
 
     def __repr__(self) -> str:
         return f"<Store {self.path!r}{'' if self.is_open else ', closed'}>"
@@ -156,7 +165,7 @@ def look(path: PathLike, *, user: str | None = None, **options: Any) -> Store:
 
     Raises the errors of `open`, and `ConflictError` if the owner writes too fast for a copy.
     """
-    return Store(StoreCore.open(_path(path), False, True, options), _user(user))
+    return Store(StoreCore.open(_path(path), False, True, options), _user(user), is_look=True)
 
 
 def restore(backup: PathLike, path: PathLike, *, progress: Progress = None) -> dict[str, Any]:

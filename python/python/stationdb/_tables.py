@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _stationdb
 from ._append import Types, native, rows_of
 from ._closing import Closing
-from ._plot import Plot, drawn
+from ._plot import Plot, drawn, kept_rows
 from ._progress import Progress, reporting
+from ._record import wires
 from ._rows import Rows
 from ._stationdb import Batch, Input, TableCore
-from .errors import ClosedError, ConflictError, Error, InvalidArgumentError
+from .errors import ClosedError, ConflictError, Error, InvalidArgumentError, NotFoundError
 
 if TYPE_CHECKING:
     import numpy
@@ -68,6 +71,14 @@ _ARROW_TYPES = {
 }
 _UNITS = {"s": "TIMESTAMP", "ms": "TIMESTAMP", "us": "TIMESTAMP_US", "µs": "TIMESTAMP_US"}
 _INDEXES = ("INT32", "INT64", "TIMESTAMP", "TIMESTAMP_US", "TIMESTAMP_NS")
+_PAGE = 1000
+_TABLE_ORDERS = {
+    "createdAt": "CREATED_AT",
+    "metadataModifiedAt": "METADATA_MODIFIED_AT",
+    "name": "NAME",
+    "numberOfRows": "NUMBER_OF_ROWS",
+    "rowsModifiedAt": "ROWS_MODIFIED_AT",
+}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6, "ns": 10**9}
 _METHODS = {"maxmin": "MAX_MIN", "lossy": "LOSSY", "entryexit": "ENTRY_EXIT"}
 
@@ -79,6 +90,9 @@ def cell(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
+        if value.tzinfo is None and type(value).__module__.startswith("pandas"):
+            # As in the rows of pandas, a time without a zone is in UTC.
+            return f"{value.isoformat()}Z"
         if value.tzinfo is None:
             raise InvalidArgumentError(
                 f"the time {value} has no time zone; give datetime.now(timezone.utc), or "
@@ -177,7 +191,7 @@ def _declared(columns: Any, index: str | None) -> list[dict[str, Any]]:
             out.append(dict(one))
         elif isinstance(one, tuple) and len(one) in (2, 3) and isinstance(one[0], str):
             column = _column(one[0], column_type(one[1]), index)
-            if len(one) == 3:
+            if len(one) == 3 and one[2] is not None:
                 column["properties"] = {"unit": one[2]}
             out.append(column)
         else:
@@ -328,6 +342,19 @@ class Table:
         """The type of each column, in order of creation."""
         return {column["name"]: column["dataType"] for column in self.metadata()["columns"]}
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return dict(self.metadata().get("properties") or {})
+
+    @property
+    def units(self) -> dict[str, str | None]:
+        """The unit of each column; None for those without one."""
+        return {
+            one["name"]: (one.get("properties") or {}).get("unit")
+            for one in self.metadata()["columns"]
+        }
+
     def __len__(self) -> int:
         """The number of rows."""
         return 0 if self._core is None else int(self.metadata()["rowCount"])
@@ -394,6 +421,8 @@ class Table:
         >>> len(table)
         3
         """
+        if isinstance(data, list | tuple) and not data and not end:
+            return
         rows = rows_of(data, self._types)
         try:
             self._append(rows, end or None)
@@ -523,11 +552,13 @@ class Table:
             for name, values in columns
         ]
 
-    def writer(self, batch_rows: int = 65_536) -> TableWriter:
+    def writer(self, batch_rows: int = 65_536, *, seconds: float = 1.0) -> TableWriter:
         """A writer of single rows, which appends them in batches, as a context manager.
 
-        Each batch is one durable append. What is in the last batch is appended when the block ends,
-        also when it ends with an exception.
+        Each batch is one durable append: of `batch_rows` rows, or of what came in `seconds`. So a
+        crash loses at most the rows of the last second, and rows that come more slowly are durable
+        one by one; with seconds=0 each row is, when `row` returns. What is left is appended when the
+        block ends, also when it ends with an exception, and before its transaction commits.
 
         >>> with db.tables.create("log", index="t").writer() as w:
         ...     for t in range(3):
@@ -535,7 +566,7 @@ class Table:
         >>> len(w.table)
         3
         """
-        return TableWriter(self, batch_rows)
+        return TableWriter(self, batch_rows, seconds)
 
     def rows(
         self,
@@ -774,19 +805,58 @@ class Table:
         stop: Value = None,
         low: float | None = None,
         high: float | None = None,
+        number: int | None = None,
     ) -> Plot:
         """A picture of curves over the index, which notebooks show, and `save` writes as SVG.
 
         It is drawn from decimated rows, so it shows every spike of a billion samples. `low` and
-        `high` are limits, drawn as lines.
+        `high` are limits, drawn as lines. Of a table of numbered waveforms `number` is the one to
+        draw, and `start` and `stop` are places on its axis.
         """
+        if self._is_numbered():
+            return self._waveform_plot(y, points, start, stop, low, high, number)
+        if number is not None:
+            raise InvalidArgumentError("the table has no numbered waveforms; leave number= out")
         rows = self.decimate(y, points=points, start=start, stop=stop)
         x, *names = rows.columns
-        units = {
-            one["name"]: (one.get("properties") or {}).get("unit")
-            for one in self.metadata()["columns"]
-        }
-        return drawn(self.name, rows.to_numpy(), x, names, units, low, high)
+        return drawn(self.name, rows.to_numpy(), x, names, self.units, low, high)
+
+    def _is_numbered(self) -> bool:
+        columns = {one["name"]: one["columnType"] for one in self.metadata()["columns"]}
+        return columns.get("waveform") == "INDEX" and {"t0", "dt"} <= columns.keys()
+
+    def _waveform_plot(
+        self,
+        y: str | Iterable[str] | None,
+        points: int,
+        start: Any,
+        stop: Any,
+        low: float | None,
+        high: float | None,
+        number: int | None,
+    ) -> Plot:
+        import numpy
+
+        if number is None:
+            raise InvalidArgumentError(
+                "the table has numbered waveforms; give the one to draw, as in plot(number=1)"
+            )
+        found = self.waveforms(y, start=number, stop=number)
+        if not found:
+            raise NotFoundError(f"the table has no waveform with the number {number}")
+        one = found[0]
+        taken = numpy.ones(len(one.x), dtype=bool)
+        if start is not None:
+            taken &= one.x >= start
+        if stop is not None:
+            taken &= one.x < stop
+        places = numpy.flatnonzero(taken)
+        kept = kept_rows([values[places] for values in one.y.values()], points)
+        columns = {name: values[places][kept] for name, values in one.y.items()}
+        x = "t" if "t" not in columns else "axis"
+        columns[x] = one.x[places][kept]
+        units = {**one.units, x: one.unit}
+        return drawn(f"{self.name} {number}", columns, x, list(one.y), units, low, high)
 
 
 def _typed(value: str | None, kind: str) -> Any:
@@ -850,42 +920,112 @@ def _axis_of(column: dict[str, Any], dt: Any, t0: Any) -> tuple[str, Any, Any]:
 class TableWriter(Closing):
     """Appends single rows in batches. `Table.writer` returns one."""
 
-    __slots__ = ("_batch_rows", "_columns", "_count", "_is_closed", "table")
+    __slots__ = (
+        "__weakref__",
+        "_batch_rows",
+        "_columns",
+        "_count",
+        "_flushed",
+        "_is_closed",
+        "_needed",
+        "_seconds",
+        "_types",
+        "table",
+    )
 
-    def __init__(self, table: Table, batch_rows: int) -> None:
+    def __init__(self, table: Table, batch_rows: int, seconds: float) -> None:
+        self._is_closed, self._count = True, 0
         if not isinstance(batch_rows, int) or batch_rows < 1:
             raise InvalidArgumentError(f"batch_rows is {batch_rows!r}; it is at least 1")
+        if not isinstance(seconds, int | float) or not seconds >= 0:
+            raise InvalidArgumentError(f"seconds is {seconds!r}; give a number that is not negative")
         #: The table that gets the rows.
         self.table = table
         self._batch_rows = batch_rows
+        self._seconds = seconds
         self._columns: dict[str, list[Any]] = {}
-        self._count = 0
+        # A table without columns gets them from the rows of the first batch; else the first row is
+        # durable at once.
+        self._flushed = time.monotonic() - (0 if table._core is None else seconds)
+        self._types: Types = {}
+        self._needed: list[str] = []
         self._is_closed = False
+        table._services._writers.add(self)
 
     def row(self, **values: Any) -> None:
-        """Adds a row: a value for each column by its name. A full batch is appended."""
+        """Adds a row: a value for each column by its name.
+
+        The rows so far are appended, durably, when they are `batch_rows`, and when the last append
+        is `seconds` ago. A row that does not fit is refused, and the rows before it stay.
+
+        Raises `InvalidArgumentError` for a row that does not fit, and the errors of `Table.append`.
+        """
         if self._is_closed:
             raise ClosedError("the writer is closed; make another one with table.writer()")
+        self._check(values)
         for name in values:
             if name not in self._columns:
                 self._columns[name] = [None] * self._count
         for name, column in self._columns.items():
             column.append(values.get(name))
         self._count += 1
-        if self._count >= self._batch_rows:
+        is_late = time.monotonic() - self._flushed >= self._seconds
+        if self._count >= self._batch_rows or is_late:
             self.flush()
 
+    def _check(self, values: dict[str, Any]) -> None:
+        if self.table._core is None:
+            # The first row gives the columns.
+            rows_of({name: [value] for name, value in values.items()}, dict)
+            return
+        if not self._types:
+            columns = self.table.metadata()["columns"]
+            self._types = {one["name"]: one["dataType"] for one in columns}
+            self._needed = [one["name"] for one in columns if one["columnType"] != "NULLABLE"]
+        for name in values:
+            if name not in self._types:
+                known = ", ".join(self._types)
+                raise InvalidArgumentError(f"the table has no column {name!r}, but {known}")
+        for name in self._needed:
+            if values.get(name) is None:
+                raise InvalidArgumentError(f"the row has no value for {name!r}, which is never null")
+        rows_of({name: [value] for name, value in values.items()}, lambda: self._types)
+
     def flush(self) -> None:
-        """Appends the rows so far, durably. After an error they are still there."""
+        """Appends the rows so far, durably. After an error they are still there; see `discard`."""
         if self._count:
             self.table.append(self._columns)
             self._columns, self._count = {}, 0
+        self._flushed = time.monotonic()
+
+    def discard(self) -> int:
+        """Drops the rows that were not appended, and returns their number."""
+        count = self._count
+        self._columns, self._count = {}, 0
+        return count
 
     def close(self) -> None:
         """Appends the last rows. Does nothing the second time."""
         if not self._is_closed:
             self.flush()
             self._is_closed = True
+            self.table._services._writers.discard(self)
+
+    def _abandon(self) -> None:
+        """Ends without its rows: their transaction was rolled back."""
+        self.discard()
+        self._is_closed = True
+
+    def __del__(self) -> None:
+        if self._is_closed or not self._count:
+            return
+        count = self._count
+        try:
+            self.close()
+            told = f"a writer with {count} rows was not closed; they were appended now"
+        except Exception as error:
+            told = f"a writer was not closed, and {count} rows are lost: {error}"
+        warnings.warn(f"{told}; use it as `with table.writer() as w:`", ResourceWarning, stacklevel=2)
 
 
 class Tables:
@@ -985,10 +1125,60 @@ class Tables:
                 f"{exact[1]['id']}; get one by its id"
             )
         if not exact:
-            from .errors import NotFoundError
-
             raise NotFoundError(f"there is no table with the id or name {id_or_name!r}")
         return Table(self._services, exact[0]["id"])
+
+    def query(
+        self,
+        filter: str | None = None,
+        /,
+        *substitutions: Any,
+        order: str | None = None,
+        desc: bool = False,
+        take: int | None = None,
+    ) -> Iterator[Table]:
+        """Tables that match a filter over their metadata, page by page.
+
+        The filter knows id, name, properties, rowCount, createdAt, workspace and the other members
+        of `Table.metadata`; @0, @1, … in it stand for the values behind it. `order` is one of
+        "createdAt", "metadataModifiedAt", "name", "numberOfRows", "rowsModifiedAt".
+
+        Raises `InvalidArgumentError` for a filter that is wrong, with its place.
+
+        >>> [table.name for table in db.tables.query("name == @0", "loop")]
+        ['loop']
+        """
+        asked: dict[str, Any] = {}
+        if filter is not None:
+            asked["filter"] = filter
+        if substitutions:
+            asked["substitutions"] = wires(substitutions)
+        if order is not None:
+            asked["orderBy"] = _TABLE_ORDERS.get(order, order)
+        if desc:
+            asked["orderByDescending"] = True
+        left = take
+        while left is None or left > 0:
+            page = self._services.call(
+                "query_tables", {**asked, "take": _PAGE if left is None else min(_PAGE, left)}
+            )
+            for found in page["tables"]:
+                yield Table(self._services, found["id"])
+            left = None if left is None else left - len(page["tables"])
+            asked["continuationToken"] = page.get("continuationToken")
+            if not asked["continuationToken"]:
+                return
+
+    def __iter__(self) -> Iterator[Table]:
+        """All tables."""
+        return self.query()
+
+    def __contains__(self, id_or_name: object) -> bool:
+        """Whether there is a table with this id or name."""
+        asked = {"filter": "id == @0 || name == @0", "substitutions": [id_or_name], "take": 1}
+        return isinstance(id_or_name, str) and bool(
+            self._services.call("query_tables", asked)["tables"]
+        )
 
     def import_file(
         self,

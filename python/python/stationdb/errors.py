@@ -193,6 +193,22 @@ _KINDS: dict[str, type[Error]] = {
 _NAMES = {f"StationDb.{kind}": cls for kind, cls in _KINDS.items()}
 
 
+#: The kinds of names that services have of their own, by their ends.
+_ENDS = (
+    (("NotFound", "NotFoundError", "NotFoundOrNoAccess", ".InvalidId", ".InvalidResultOrStepId"), NotFoundError),
+    (("InUse", "Exists", "IdTaken", "Conflict", "Mismatch", "InvalidState", "Closed"), ConflictError),
+    (("QuotaExceeded", "TooManyRows", "TooLarge"), LimitExceededError),
+    (("UnauthorizedWorkspaceError",), PermissionDeniedError),
+)
+
+
+def _class_of(name: str, cls: type[Error]) -> type[Error]:
+    """The class of an error of the wire; `cls` where its name does not tell."""
+    known = _NAMES.get(name)
+    ends = (one for ends, one in _ENDS if name.endswith(ends))
+    return known if known is not None else next(ends, cls)
+
+
 def _of_api(api: dict[str, Any], cls: type[Error]) -> Error:
     error = cls(api.get("message") or "")
     _fill(error, api)
@@ -206,12 +222,26 @@ def _fill(error: Error, api: dict[str, Any]) -> None:
     kind, id = api.get("resourceType"), api.get("resourceId")
     error.resource = (kind, id) if kind is not None and id is not None else None
     inner = api.get("innerErrors") or ()
-    error.inner = tuple(_of_api(one, _NAMES.get(one.get("name", ""), Error)) for one in inner)
+    error.inner = tuple(_of_api(one, _class_of(one.get("name") or "", Error)) for one in inner)
+
+
+#: What the library calls otherwise than this package.
+_WORDS = {
+    "Store::open": "stationdb.open",
+    "`CreateTableRequest::of_waveforms`": "tables.create_waveforms()",
+    "CreateTableRequest::of_waveforms": "tables.create_waveforms()",
+    "`indexFrom`": "start=",
+    "`indexBefore`": "stop=",
+}
 
 
 def _made(kind: str, text: str, place: dict[str, Any] | None, api: dict[str, Any]) -> Error:
     """Makes the exception of an error of the library."""
     cls = PathNotFoundError if kind == "PathNotFound" else _KINDS.get(kind, Error)
+    for word, own in _WORDS.items():
+        text = text.replace(word, own)
+    if cls is LockedError:
+        text += "; stationdb.look reads it meanwhile"
     error = cls(text)
     error.place = place
     _fill(error, api)

@@ -6,13 +6,17 @@ Without the option nothing is stored, and the fixtures work all the same, so tha
 store runs the same tests. Fixtures:
 
 - `measure(name, value, unit=…, low=…, high=…)` records a measurement of the test, and fails the test
-  at its end if the value is not within its limits.
+  at its end if the value is not within its limits, or there is none (None, NaN).
 - `attach(source, name=…)` stores a file with the result: a path, bytes, or an object with `read`.
 - `station` is the open store, `work_item` its work item, `result` the id of the result; None without
   the option, and in the workers of pytest-xdist.
 
 With pytest-xdist the measurements travel in the reports of the workers: the controlling process
 alone opens the store. A worker that dies leaves its test ERRORED.
+
+The program of a result is the name of the root directory, unless `--stationdb-program` says
+otherwise. A run that was killed keeps the steps that had ended; the next run ends its result as
+TERMINATED.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ import pytest
 from ._session import Services
 from ._store import Store
 from ._store import open as open_store
-from .errors import Error
+from .errors import Error, InvalidArgumentError
 
 if TYPE_CHECKING:
     from .records import WorkItem
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Attach", "Measure", "Measurement"]
 
 _KEY = "stationdb"
+#: What marks the results of this plugin.
+_KEYWORD = "pytest"
+#: From the mildest to the gravest.
+_GRAVITY = ("PASSED", "SKIPPED", "FAILED", "ERRORED", "TERMINATED")
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
 
 
@@ -48,8 +56,8 @@ class Measurement:
 
     #: Name of the measurement.
     name: str
-    #: The value.
-    value: float | int | str | bool
+    #: The value; None if there is none.
+    value: float | int | str | bool | None
     #: Unit of the value.
     unit: str | None = None
     #: The least value that passes.
@@ -58,29 +66,53 @@ class Measurement:
     high: float | None = None
 
     @property
-    def passed(self) -> bool:
-        """Whether the value is within its limits. NaN is not."""
+    def status(self) -> str:
+        """"Passed" or "Failed" by the limits; "Errored" without a value: None, or NaN."""
+        number = self._number()
+        if self.value is None or number is not None and math.isnan(number):
+            return "Errored"
         if self.low is None and self.high is None:
-            return True
-        if isinstance(self.value, str):
-            return False
-        value = float(self.value)
-        return not math.isnan(value) and not (
-            (self.low is not None and value < self.low)
-            or (self.high is not None and value > self.high)
+            return "Passed"
+        if number is None:
+            return "Errored"
+        is_inside = (self.low is None or number >= self.low) and (
+            self.high is None or number <= self.high
         )
+        return "Passed" if is_inside else "Failed"
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is a value, and it is within its limits."""
+        return self.status == "Passed"
+
+    def _number(self) -> float | None:
+        return float(self.value) if isinstance(self.value, int | float) else None
+
+    def told(self) -> str:
+        """What is wrong with it."""
+        value = f"{self.name} = {self.value}{f' {self.unit}' if self.unit else ''}"
+        number = self._number()
+        if self.value is None or number is not None and math.isnan(number):
+            return f"{value}: there is no value"
+        if number is None:
+            return f"{value} is no number, and has limits"
+        if self.low is not None and self.high is not None:
+            return f"{value} is not within {self.low} and {self.high}"
+        if self.low is not None:
+            return f"{value} is below {self.low}"
+        return f"{value} is above {self.high}"
 
     def parameter(self) -> dict[str, str]:
         """The measurement as a parameter of a step."""
         kinds = {(True, True): "GELE", (True, False): "GE", (False, True): "LE"}
         found: dict[str, str | None] = {
             "name": self.name,
-            "measurement": str(self.value),
+            "measurement": "nan" if self.value is None else str(self.value),
             "units": self.unit,
             "lowLimit": None if self.low is None else repr(self.low),
             "highLimit": None if self.high is None else repr(self.high),
             "comparisonType": kinds.get((self.low is not None, self.high is not None), "LOG"),
-            "status": "Passed" if self.passed else "Failed",
+            "status": self.status,
         }
         return {key: value for key, value in found.items() if value is not None}
 
@@ -92,7 +124,16 @@ Attach = Callable[..., None]
 @dataclass(slots=True)
 class _Step:
     measurements: list[Measurement] = field(default_factory=list)
+    #: How many of them the test was failed for, or not.
+    judged: int = 0
     files: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What travels in a report."""
+        return {
+            "parameters": [one.parameter() for one in self.measurements],
+            "files": [(name, base64.b64encode(data).decode()) for name, data in self.files],
+        }
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -130,6 +171,7 @@ class _Run:
             raise pytest.UsageError(f"--stationdb {path}: {error}") from error
         program = self._option("--stationdb-program") or os.path.basename(config.rootpath) or "pytest"
         now = datetime.datetime.now(datetime.UTC)
+        self._end_killed()
         made = self.store.results.create(
             program_name=program,
             part_number=self._option("--stationdb-part"),
@@ -137,14 +179,23 @@ class _Run:
             operator=self.store.user,
             host_name=platform.node(),
             started_at=now,
+            keywords=[_KEYWORD],
             status={"statusType": "RUNNING"},
         )
         self.result = made.id or ""
         self._began = now
         self._done: dict[str, dict[str, Any]] = {}
         self._running: dict[str, str] = {}
-        self._files: list[str] = []
+        self._gravest = "PASSED"
+        self._count = 0
+        self._test: pytest.Item | None = None
         self._item: WorkItem | None = None
+
+    def _end_killed(self) -> None:
+        # A store is open once, so whoever runs in it was killed.
+        running = 'status.statusType == "RUNNING" && keywords.Contains(@0)'
+        for one in self.store.results.query(running, _KEYWORD).all():
+            self.store.results.update(one.id or "", status={"statusType": "TERMINATED"})
 
     def work_item(self) -> WorkItem:
         """The work item of the run, which is made when a test asks for it."""
@@ -156,6 +207,13 @@ class _Run:
                 part_number=self._option("--stationdb-part"),
             )
         return self._item
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self._test = item
+        done = yield
+        self._test = None
+        return done
 
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -180,16 +238,28 @@ class _Run:
                 found["text"] = str(report.longrepr)[-16_000:]
         for key, value in report.user_properties:
             if key == _KEY and report.when == "teardown" and isinstance(value, dict):
-                found["parameters"] = value["parameters"]
-                for name, data in value["files"]:
-                    file = self.store.files.upload(base64.b64decode(data), name=name)
-                    self._files.append(file.id or "")
+                self._take(found, value)
         # The report of a worker of pytest-xdist that died is of no phase, and the last one.
         if report.when not in ("setup", "call"):
             self._store(report.nodeid)
 
+    def _take(self, found: dict[str, Any], value: dict[str, Any]) -> None:
+        """Takes measurements and files of a test. Each file is one of the result at once."""
+        found["parameters"] = value["parameters"]
+        bad = {"Failed": "FAILED", "Errored": "ERRORED"}
+        for one in value["parameters"]:
+            status = bad.get(one["status"])
+            if status is not None and found["status"] == "PASSED":
+                found["status"] = status
+        for name, data in value["files"]:
+            with self.store.transaction() as tx:
+                file = tx.files.upload(base64.b64decode(data), name=name)
+                tx.results.update(self.result, file_ids=[file.id or ""])
+
     def _store(self, nodeid: str) -> None:
         found = self._done.pop(nodeid)
+        self._count += 1
+        self._gravest = max(self._gravest, found["status"], key=_GRAVITY.index)
         step: dict[str, Any] = {
             "resultId": self.result,
             "name": nodeid,
@@ -204,19 +274,32 @@ class _Run:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Ends the result, and closes the store."""
+        test, self._test = self._test, None
+        if test is not None and test.nodeid not in self._done:
+            self._done[test.nodeid] = {"seconds": 0.0, "text": "", "parameters": []}
         for nodeid in list(self._done):
-            self._done[nodeid]["status"] = "ERRORED"
+            found = self._done[nodeid]
+            found["status"] = "ERRORED"
+            if test is not None and nodeid == test.nodeid:
+                # It was interrupted, and what it has measured is not in a report.
+                found["status"] = "TERMINATED"
+                step = test.stash.get(_STEP, None)
+                if step is not None:
+                    self._take(found, step.to_dict())
             self._store(nodeid)
-        status = {0: "PASSED", 1: "FAILED", 2: "TERMINATED", 5: "SKIPPED"}.get(
-            int(exitstatus), "ERRORED"
-        )
-        seconds = (datetime.datetime.now(datetime.UTC) - self._began).total_seconds()
-        self.store.results.update(
-            self.result,
-            status={"statusType": status},
-            total_time_in_seconds=seconds,
-            file_ids=self._files,
-        )
+        code = int(exitstatus)
+        if self._count == 0 and code in (4, 5):
+            # Nothing ran: the files of the command are not there, or have no tests.
+            self.store.results.delete(self.result)
+            self.result = ""
+        else:
+            status = {0: "PASSED", 1: "FAILED", 2: "TERMINATED"}.get(code, "ERRORED")
+            if code == 0 and self._gravest not in ("PASSED", "SKIPPED"):
+                status = self._gravest
+            seconds = (datetime.datetime.now(datetime.UTC) - self._began).total_seconds()
+            self.store.results.update(
+                self.result, status={"statusType": status}, total_time_in_seconds=seconds
+            )
         if self._item is not None and self._item.id is not None:
             self.store.work_items.update(self._item.id, state="CLOSED")
         self.store.close()
@@ -224,7 +307,8 @@ class _Run:
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Says where the result is."""
-        terminalreporter.write_line(f"stationdb: result {self.result} in {self.store.path}")
+        told = f"result {self.result} in {self.store.path}" if self.result else "nothing ran"
+        terminalreporter.write_line(f"stationdb: {told}")
 
 
 _STEP = pytest.StashKey[_Step]()
@@ -243,23 +327,15 @@ def pytest_runtest_makereport(
     """Fails a test with a measurement outside of its limits, and sends its measurements along."""
     report: Any = yield
     step = item.stash.get(_STEP, None)
-    if step is not None and report.when == "call" and report.outcome == "passed":
-        failed = [one for one in step.measurements if not one.passed]
-        if failed:
-            report.outcome = "failed"
-            lines = [
-                f"{one.name} = {one.value} {one.unit or ''} is not within {one.low} and {one.high}"
-                for one in failed
-            ]
-            report.longrepr = "\n".join(lines)
+    if step is not None and report.when in ("call", "teardown"):
+        failed = [one for one in step.measurements[step.judged :] if not one.passed]
+        step.judged = len(step.measurements)
+        if failed and report.outcome == "passed":
+            # Expected of a test that is marked so, as any other failure is.
+            report.outcome = "skipped" if hasattr(report, "wasxfail") else "failed"
+            report.longrepr = "\n".join(one.told() for one in failed)
     if step is not None and report.when == "teardown":
-        value = {
-            "parameters": [one.parameter() for one in step.measurements],
-            "files": [
-                (name, base64.b64encode(data).decode()) for name, data in step.files
-            ],
-        }
-        report.user_properties.append((_KEY, value))
+        report.user_properties.append((_KEY, step.to_dict()))
     return report
 
 
@@ -268,7 +344,8 @@ def measure(request: pytest.FixtureRequest) -> Measure:
     """Records a measurement: `measure("VOUT", 5.01, unit="V", low=4.9, high=5.1)`.
 
     Returns it; `passed` says whether it is within its limits. The test goes on, and fails at its end
-    if one of its measurements did not pass.
+    if one of its measurements did not pass, or has no value: None, or NaN. A measurement after the
+    test, in the second half of a fixture, fails its teardown.
     """
     step = _step(request.node)
 
@@ -281,6 +358,12 @@ def measure(request: pytest.FixtureRequest) -> Measure:
     ) -> Measurement:
         if hasattr(value, "item"):
             value = value.item()
+        if low is not None and high is not None and low > high:
+            raise InvalidArgumentError(
+                f"the limits of {name} are {low} and {high}; the lower one is low"
+            )
+        if value is not None and not isinstance(value, str | bool | int | float):
+            value = str(value)
         found = Measurement(name=name, value=value, unit=unit, low=low, high=high)
         step.measurements.append(found)
         return found

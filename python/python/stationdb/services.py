@@ -1082,7 +1082,7 @@ class Results(Collection[TestResult]):
         """
         return record(UpdateResultsPartialSuccess, self._call("update_results", {"results": wires(results), "replace": replace, "determine_status_from_steps": determine_status_from_steps}))
 
-    def delete_result(self, id: str, *, delete_steps: bool = False) -> None:
+    def delete_result(self, id: str, *, delete_steps: bool = True) -> None:
         """Deletes a test result, with its steps if `delete_steps` is set. A result that does not
         exist is not an error. Its product, tables and files remain.
 
@@ -1091,7 +1091,7 @@ class Results(Collection[TestResult]):
         self._call("delete_result", {"id": id, "delete_steps": delete_steps})
 
     def delete_results(
-        self, ids: list[str], *, delete_steps: bool = False
+        self, ids: list[str], *, delete_steps: bool = True
     ) -> DeleteResultsPartialSuccess | None:
         """Deletes test results, with their steps if `delete_steps` is set; returns `None` if all
         were deleted.

@@ -1,0 +1,371 @@
+"""Runs of tests: results that are stored step by step while the test works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from . import services
+from ._record import wire
+from ._stationdb import RunCore, begin_run, resume_run
+from .errors import ClosedError, InvalidArgumentError
+from .records import Step, TestResult
+
+if TYPE_CHECKING:
+    from ._tables import Table
+
+__all__ = ["Results", "Run", "RunSequence", "RunStep"]
+
+_Status = str | Mapping[str, Any] | None
+
+
+def _status(status: _Status) -> dict[str, Any] | None:
+    if status is None:
+        return None
+    return {"statusType": status} if isinstance(status, str) else dict(status)
+
+
+def _of_error(kind: type[BaseException]) -> str:
+    return "ERRORED" if issubclass(kind, Exception) else "TERMINATED"
+
+
+class RunStep:
+    """A step of a run, which is stored, durably, when its block ends. `Run.step` returns one.
+
+    Its status is FAILED if a measurement is outside of its limits, ERRORED if one has no value or if
+    the block raises, PASSED if all are inside, and DONE if nothing was judged.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_began",
+        "_is_done",
+        "_measurements",
+        "_run",
+        "stored",
+    )
+
+    def __init__(self, run: Run, parent: str | None, name: str, step_type: str | None) -> None:
+        self._run = run
+        self._asked: dict[str, Any] = {
+            "name": name,
+            "parent": parent,
+            "stepType": step_type,
+            "text": None,
+            "status": None,
+            "startedAt": wire(datetime.now(UTC)),
+            "keywords": [],
+            "properties": {},
+            "inputs": [],
+            "outputs": [],
+            "conditions": [],
+            "files": [],
+            "tables": [],
+        }
+        self._began = time.monotonic()
+        self._measurements: list[Any] = []
+        self._is_done = False
+        #: The step as it was stored; None before.
+        self.stored: Step | None = None
+
+    def measure(
+        self,
+        name: str,
+        value: float | int | str | bool | None,
+        unit: str | None = None,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        equals: float | int | str | bool | None = None,
+        spec: str | None = None,
+    ) -> Self:
+        """Adds a measurement. None and NaN say that there is no value.
+
+        It passes from `low` to `high`, both inside; or if it equals `equals`; or within the limits of
+        the specification of the product with the `spec_id` `spec`, whose limits are outside.
+        """
+        # A number of numpy.
+        item = getattr(value, "item", None)
+        if callable(item):
+            value = item()
+        rules = (low is not None or high is not None, equals is not None, spec is not None)
+        if sum(rules) > 1:
+            raise InvalidArgumentError(
+                f"the measurement {name!r} has several of limits, equals= and spec=; give one"
+            )
+        if not isinstance(value, str | bool | int | float | None):
+            raise InvalidArgumentError(
+                f"the value of {name!r} is {value!r}; give a number, a text, a bool or None"
+            )
+        for limit in (low, high):
+            if limit is not None and not isinstance(limit, int | float):
+                raise InvalidArgumentError(f"a limit of {name!r} is {limit!r}; give a number")
+        low = None if low is None else float(low)
+        high = None if high is None else float(high)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if isinstance(equals, int) and not isinstance(equals, bool):
+            equals = float(equals)
+        self._measurements.append((name, value, unit, low, high, equals, spec))
+        return self
+
+    def condition(self, name: str, value: float | str) -> Self:
+        """Sets a condition of the measurements, which specifications ask for."""
+        self._asked["conditions"].append((name, value))
+        return self
+
+    def input(self, name: str, value: Any) -> Self:
+        """Adds what the step was given."""
+        self._asked["inputs"].append((name, wire(value)))
+        return self
+
+    def output(self, name: str, value: Any) -> Self:
+        """Adds what the step gave."""
+        self._asked["outputs"].append((name, wire(value)))
+        return self
+
+    def file(self, name: str, id: str) -> Self:
+        """Links a file of the store with the step and the result."""
+        self._asked["files"].append((name, id))
+        return self
+
+    def table(self, name: str, table: Table | str) -> Self:
+        """Links a table with the step and the result."""
+        self._asked["tables"].append((name, table if isinstance(table, str) else table.id))
+        return self
+
+    def text(self, text: str) -> Self:
+        """Sets the text of the step, such as a log."""
+        self._asked["text"] = text
+        return self
+
+    def keyword(self, *keywords: str) -> Self:
+        """Adds keywords."""
+        self._asked["keywords"] += keywords
+        return self
+
+    def property(self, key: str, value: str) -> Self:
+        """Sets a property."""
+        self._asked["properties"][key] = value
+        return self
+
+    def status(self, status: _Status) -> Self:
+        """Sets the status, whatever the measurements say: "SKIPPED", or a dict of the wire."""
+        self._asked["status"] = _status(status)
+        return self
+
+    def finish(self) -> Step:
+        """Judges the measurements, and stores the step, durably. Returns it as stored.
+
+        Raises `InvalidArgumentError` for limits in the wrong order or of a text; `NotFoundError` for
+        a specification that the product does not have. Then nothing was stored.
+        """
+        if self._is_done:
+            raise ClosedError("the step was stored already; begin another one")
+        self._asked["seconds"] = time.monotonic() - self._began
+        self.stored = Step.from_dict(self._run._core.store_step(self._asked, self._measurements))
+        self._is_done = True
+        return self.stored
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_done:
+            return
+        if kind is not None:
+            self.status(_of_error(kind))
+            if self._asked["text"] is None:
+                self.text(f"{kind.__name__}: {error}")
+        self.finish()
+
+
+class _Steps:
+    """What has steps: a run, or a sequence of one."""
+
+    __slots__ = ("_parent", "_run")
+
+    _run: Run
+    _parent: str | None
+
+    def step(self, name: str, step_type: str | None = None) -> RunStep:
+        """A step, which is stored when its block ends.
+
+        >>> with db.results.begin("156502A-11L", "SN-9", "Final test") as run:
+        ...     with run.step("Power") as step:
+        ...         _ = step.measure("VOUT", 12.01, "V", low=11.8, high=12.2)
+        >>> step.stored.status.status_type, run.result().status.status_type
+        ('PASSED', 'PASSED')
+        """
+        return RunStep(self._run, self._parent, name, step_type)
+
+    def sequence(self, name: str) -> RunSequence:
+        """A step that has steps within it. It is stored as RUNNING now, and ends with its block."""
+        return RunSequence(self._run, self._run._core.begin_sequence(name, self._parent))
+
+
+class RunSequence(_Steps):
+    """A step of a run with steps within it. `Run.sequence` returns one."""
+
+    __slots__ = ("_is_done",)
+
+    def __init__(self, run: Run, id: str) -> None:
+        self._run = run
+        self._parent = id
+        self._is_done = False
+
+    @property
+    def id(self) -> str:
+        """The id of the step."""
+        return str(self._parent)
+
+    def finish(self, status: _Status = None) -> Step:
+        """Ends the sequence, durably: with this status, or that of the worst of its steps."""
+        found = Step.from_dict(self._run._core.end_sequence(self.id, _status(status)))
+        self._is_done = True
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_done:
+            self.finish(None if kind is None else _of_error(kind))
+
+
+class Run(_Steps):
+    """A run of a test: a result that is stored step by step. `Results.begin` returns one.
+
+    Each step is durable when its block has ended, so a crash loses the open step alone. A run whose
+    process has died is found by `Results.unfinished_runs`, and carried on by `Results.resume`.
+
+    When the block of the run ends its result gets the status of the worst of its steps; when the
+    block raises, ERRORED, or TERMINATED for Ctrl-C.
+    """
+
+    __slots__ = ("_core", "_is_done", "_results")
+
+    def __init__(self, results: Results, core: RunCore) -> None:
+        self._run = self
+        self._parent = None
+        self._core = core
+        self._results = results
+        self._is_done = False
+
+    @property
+    def id(self) -> str:
+        """The id of the result."""
+        return self._core.id
+
+    def result(self) -> TestResult:
+        """The result as it is stored now."""
+        return self._results.get(self.id)
+
+    def open_sequences(self) -> list[RunSequence]:
+        """The sequences that nobody has ended, in the order of their beginning."""
+        return [RunSequence(self, one["stepId"]) for one in self._core.open_sequences()]
+
+    def attach_file(self, id: str) -> None:
+        """Links a file of the store with the result, durably."""
+        self._core.attach_file(id)
+
+    def attach_table(self, table: Table | str) -> None:
+        """Links a table with the result, durably."""
+        self._core.attach_table(table if isinstance(table, str) else table.id)
+
+    def finish(self, status: _Status = None) -> TestResult:
+        """Ends the run, durably: with this status, or that of the worst of its steps.
+
+        Sequences that are open become TERMINATED.
+        """
+        found = TestResult.from_dict(self._core.finish(_status(status)))
+        self._is_done = True
+        return found
+
+    def terminate(self) -> TestResult:
+        """Ends the run as TERMINATED."""
+        return self.finish("TERMINATED")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_done:
+            self.finish(None if kind is None else _of_error(kind))
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}{', ended' if self._is_done else ''}>"
+
+
+class Results(services.Results):
+    """Results of tests, with their runs and figures."""
+
+    __slots__ = ()
+
+    def begin(
+        self,
+        part_number: str,
+        serial_number: str,
+        program_name: str,
+        *,
+        operator: str | None = None,
+        system_id: str | None = None,
+        host_name: str | None = None,
+        workspace: str | None = None,
+        keywords: list[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Begins a run of a test: its result is stored as RUNNING, durably.
+
+        The operator is the user of the session when absent.
+
+        Raises `UnsupportedError` in a transaction, because each step of a run is a commit of its own.
+
+        >>> run = db.results.begin("156502A-11L", "SN-8", "Final test")
+        >>> step = run.step("Power").measure("VOUT", 12.5, "V", high=12.2).finish()
+        >>> step.status.status_type, run.finish().status.status_type
+        ('FAILED', 'FAILED')
+        """
+        asked: dict[str, Any] = {
+            "partNumber": part_number,
+            "serialNumber": serial_number,
+            "programName": program_name,
+            "operator": operator,
+            "systemId": system_id,
+            "hostName": host_name,
+            "workspace": workspace,
+            "keywords": list(keywords or []),
+            "properties": dict(properties or {}),
+        }
+        return Run(self, begin_run(self._services._core, asked))
+
+    def resume(self, id: str) -> Run:
+        """Finds a run again that nobody has ended, by the id of its result.
+
+        Raises `NotFoundError`, and `ConflictError` for a result that is no run in progress.
+
+        >>> run = db.results.begin("156502A-11L", "SN-7", "Final test")
+        >>> [one.serial_number for one in db.results.unfinished_runs()]
+        ['SN-7']
+        >>> db.results.resume(run.id).terminate().status.status_type
+        'TERMINATED'
+        """
+        return Run(self, resume_run(self._services._core, id))

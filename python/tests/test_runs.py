@@ -1,0 +1,138 @@
+"""Runs of tests, step by step, and what is left of one whose process was killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stationdb
+from stationdb import errors
+
+
+def status(record: Any) -> str:
+    return str(record.status.status_type)
+
+
+def test_a_run_is_a_result(db: stationdb.Store) -> None:
+    product = db.products.create(part_number="P-1")
+    db.specs.create(
+        product_id=product.id, spec_id="VOUT", type="PARAMETRIC", unit="V", limit={"min": 4, "max": 6}
+    )
+    file = db.files.upload(b"log", name="log.txt")
+    with db.results.begin(
+        "P-1", "SN-1", "Final", host_name="bench", keywords=["k"], properties={"lot": "7"}
+    ) as run:
+        assert status(run.result()) == "RUNNING"
+        with run.step("Power", "Numeric") as step:
+            step.measure("VOUT", 5, "V", spec="VOUT").measure("IOUT", 0.5, "A", high=1)
+            step.input("load", 3).output("seen", [1, 2]).text("fine").keyword("a", "b")
+            step.property("slot", "2").file("log", file.id or "")
+        with run.sequence("RF") as sequence:
+            with sequence.step("Gain") as gain:
+                gain.measure("gain", 9.0, "dB", low=10)
+            with sequence.sequence("Inner") as inner:
+                inner.step("Serial").measure("serial", "SN-1", equals="SN-1").finish()
+        skipped = run.step("Optional").status("SKIPPED").finish()
+    assert step.stored is not None and status(step.stored) == "PASSED"
+    assert gain.stored is not None and status(gain.stored) == "FAILED"
+    assert status(skipped) == "SKIPPED"
+    result = run.result()
+    assert status(result) == "FAILED" and result.file_ids == [file.id]
+    assert (result.operator, result.host_name, result.properties or {})[:2] == ("ada", "bench")
+    assert (result.properties or {})["lot"] == "7"
+    steps = {one.name: one for one in db.steps.query("resultId == @0", run.id)}
+    assert {name: status(one) for name, one in steps.items()} == {
+        "Power": "PASSED",
+        "RF": "FAILED",
+        "Gain": "FAILED",
+        "Inner": "PASSED",
+        "Serial": "PASSED",
+        "Optional": "SKIPPED",
+    }
+    assert steps["Gain"].parent_id == steps["RF"].step_id
+    power = steps["Power"]
+    assert power.data is not None and power.data.parameters is not None
+    assert power.data.parameters[0]["specId"] == "VOUT"
+    assert power.inputs is not None and power.inputs[0].name == "load"
+    assert db.results.unfinished_runs() == []
+    with pytest.raises(errors.ClosedError):
+        run.step("late").finish()
+
+
+def test_what_raises_in_a_run(db: stationdb.Store) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with db.results.begin("P-1", "SN-1", "Final") as run:
+            with run.step("Power"):
+                raise ZeroDivisionError("no load")
+    step = db.steps.query().one()
+    assert status(step) == "ERRORED" and step.data is not None
+    assert step.data.text == "ZeroDivisionError: no load"
+    assert status(run.result()) == "ERRORED"
+    with pytest.raises(KeyboardInterrupt):
+        with db.results.begin("P-1", "SN-2", "Final") as run:
+            raise KeyboardInterrupt
+    assert status(run.result()) == "TERMINATED"
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_a_measurement_without_a_value(db: stationdb.Store, value: float | None) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        step = run.step("Power").measure("v", value, "V", low=1).finish()
+    assert status(step) == "ERRORED" and status(run.result()) == "ERRORED"
+
+
+def test_steps_that_are_refused_leave_nothing(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        step = run.step("Power").measure("v", 1.0, low=3, high=2)
+        with pytest.raises(errors.InvalidArgumentError):
+            step.finish()
+        with pytest.raises(errors.InvalidArgumentError, match="several"):
+            run.step("Power").measure("v", 1.0, low=3, equals=2)
+        with pytest.raises(errors.InvalidArgumentError, match="number"):
+            run.step("Power").measure("v", 1.0, low="3")  # type: ignore[arg-type]
+        with pytest.raises(errors.NotFoundError):
+            run.step("Power").measure("v", 1.0, spec="none").finish()
+        assert db.steps.query().all() == []
+        with db.transaction() as tx:
+            with pytest.raises(errors.ConflictError):
+                run.step("Power").finish()
+            with pytest.raises(errors.UnsupportedError):
+                tx.results.begin("P", "S", "T")
+        db.compact()
+        assert status(run.step("Power").finish()) == "DONE"
+    db.close()
+    with pytest.raises(errors.ClosedError):
+        run.result()
+
+
+def test_a_killed_run_is_carried_on(tmp_path: Path) -> None:
+    code = f"""
+        import os, stationdb
+        db = stationdb.open({str(tmp_path / "station")!r}, user="ada")
+        run = db.results.begin("P-1", "SN-1", "Final")
+        run.step("First").measure("a", 1.0, low=0).finish()
+        sequence = run.sequence("RF")
+        sequence.step("Second").finish()
+        os._exit(9)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
+    assert done.returncode == 9
+    with stationdb.open(tmp_path / "station", user="ada") as db:
+        left = db.results.unfinished_runs()
+        assert [one.serial_number for one in left] == ["SN-1"]
+        run = db.results.resume(left[0].id or "")
+        (sequence,) = run.open_sequences()
+        sequence.step("Third").measure("a", 1.0, low=0).finish()
+        assert status(sequence.finish()) == "PASSED"
+        assert status(run.finish()) == "PASSED"
+        names = [one.name for one in db.steps.query("resultId == @0", run.id)]
+        assert names == ["First", "RF", "Second", "Third"]
+        with pytest.raises(errors.ConflictError):
+            db.results.resume(run.id)
+        with pytest.raises(errors.NotFoundError):
+            db.results.resume("00000000-0000-4000-8000-000000000000")
