@@ -5,8 +5,8 @@
 //! names it; and each commit is short, so that other writers do not wait.
 //!
 //! A round looks at results in one read, and takes those to delete, up to [`ROUND`] of them.
-//! Names of tables and files that any other record has are struck out. Results that change during a
-//! round are found by the time of their update, and strike out their names, too.
+//! Names of tables and files that any other record has are struck out. Records that change during a
+//! round are found in the change log, and strike out their names, too.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -35,6 +35,18 @@ const COMMIT: usize = if cfg!(test) { 3 } else { 100 };
 const TOLD: usize = 1_000;
 /// Bytes that are counted for a result of the newest ones of its product.
 const NEWEST_BYTES: usize = 32;
+
+/// Calls a macro with each kind of records that name files, beside results, and its member.
+macro_rules! each_kind_with_files {
+    ($call:ident) => {
+        $call!(Product, file_ids);
+        $call!(Asset, file_ids);
+        $call!(WorkItem, file_ids_from_template);
+        $call!(WorkItemTemplate, file_ids);
+        $call!(TestPlan, file_ids_from_template);
+        $call!(TestPlanTemplate, file_ids);
+    };
+}
 
 /// What is asked for.
 #[derive(Clone, Copy)]
@@ -84,8 +96,8 @@ struct Round {
     refused: u64,
     /// How many candidates name a table that nothing else names, and a file.
     names: Names,
-    /// When the round looked.
-    looked: DateTime<Utc>,
+    /// The last commit that the round is known to have seen.
+    looked: u64,
     /// The last result that it looked at.
     seen: Option<RecordKey>,
     /// Whether there may be more results to delete.
@@ -235,9 +247,11 @@ fn for_each(
 
 /// Looks at the results after `after`, and takes those to delete.
 fn look(access: &impl Access, task: Task<'_>, after: Option<RecordKey>) -> Result<Round> {
+    // Before the read begins: a commit between the two is looked at twice, and none is missed.
+    let looked = access.context().snapshot().sequence;
     access.read(|view| {
         let judge = Judge::new(view, task)?;
-        let mut round = Round { looked: view.now(), seen: after, ..Round::default() };
+        let mut round = Round { looked, seen: after, ..Round::default() };
         for_each(view, task.deleter, after, &mut |key, result| {
             task.control.check()?;
             if task.policy.is_about(&result) {
@@ -333,24 +347,17 @@ fn strike(
         }
     }
     names.tables = going;
-    macro_rules! strike_files {
-        ($($kind:ty => $member:ident,)*) => {
-            $(view.for_each_of_anyone::<$kind>(|record| {
+    macro_rules! strike_all {
+        ($kind:ty, $member:ident) => {
+            view.for_each_of_anyone::<$kind>(|record| {
                 task.control.check()?;
                 names.strike_files(record.$member.as_ref());
                 Ok(!names.files.is_empty())
-            })?;)*
+            })?;
         };
     }
     if !names.files.is_empty() {
-        strike_files! {
-            Product => file_ids,
-            Asset => file_ids,
-            WorkItem => file_ids_from_template,
-            WorkItemTemplate => file_ids,
-            TestPlan => file_ids_from_template,
-            TestPlanTemplate => file_ids,
-        }
+        each_kind_with_files!(strike_all);
         let mut going = HashMap::new();
         for (id, count) in names.files.drain() {
             let Some(key) = RecordKey::parse(FileRecord::KIND.id, &id) else { continue };
@@ -368,10 +375,10 @@ fn strike(
 #[derive(Debug, Default)]
 struct Shared {
     names: Names,
-    /// Results that changed before this time have been looked at.
-    looked: DateTime<Utc>,
-    /// The candidates of the round.
-    own: HashSet<RecordKey>,
+    /// Records that changed up to this commit have been looked at.
+    looked: u64,
+    /// The candidates of the round, with the hashes of their records.
+    own: HashMap<RecordKey, u64>,
 }
 
 /// [`apply`] for a caller, to the end.
@@ -449,7 +456,7 @@ fn delete(
     report: &mut ResultRetentionReport,
 ) -> Result<()> {
     let Round { candidates, names, looked, .. } = round;
-    let own = candidates.iter().map(|candidate| candidate.key).collect();
+    let own = candidates.iter().map(|candidate| (candidate.key, candidate.state)).collect();
     let shared = Arc::new(Mutex::new(Shared { names, looked, own }));
     let deleter = task.deleter;
     for some in candidates.chunks(COMMIT) {
@@ -512,28 +519,64 @@ fn delete_some(
     Ok(deleted)
 }
 
-/// Strikes out the names of results that were created or changed since the round looked.
+/// Strikes out the names of records that were created or changed since the round looked, and the
+/// tables that were.
 fn strike_changed(draft: &Draft<'_>, shared: &mut Shared) -> Result<()> {
     if shared.names.is_empty() {
         return Ok(());
     }
-    let (mut from, mut to) = (Vec::new(), Vec::new());
-    key::push_i64(&mut from, shared.looked.timestamp_millis());
-    key::push_i64(&mut to, i64::MAX);
-    let view = draft.view();
-    let mut entries =
-        view.index_entries(TestResult::KIND, TestResult::BY_UPDATED_AT, &from, &to)?;
-    let mut changed = Vec::new();
-    while let Some(key) = entries.visit(false, |_, key, _| key)? {
-        changed.push(key);
+    let mut changed = HashSet::new();
+    let read = draft.view().log_after(shared.looked, |sequence, entry| {
+        shared.looked = sequence;
+        changed.extend(entry.events.into_iter().map(|event| (event.kind_code, event.id)));
+        Ok(true)
+    });
+    match read {
+        // Whoever names them now is not known, so they stay.
+        Err(error) if error.kind() == ErrorKind::Conflict => shared.names = Names::default(),
+        read => read?,
     }
-    for key in changed.into_iter().filter(|key| !shared.own.contains(key)) {
-        if let Some(result) = draft.any_by_key::<TestResult>(key)? {
-            shared.names.strike_of(&result);
+    for (code, id) in changed {
+        strike_record(draft, code, &id, shared)?;
+    }
+    Ok(())
+}
+
+/// Strikes out what a record names that was created or changed since the round looked.
+fn strike_record(draft: &Draft<'_>, code: u8, id: &str, shared: &mut Shared) -> Result<()> {
+    let Shared { names, own, .. } = shared;
+    macro_rules! strike_one {
+        ($kind:ty, $member:ident) => {
+            if code == <$kind>::KIND.code
+                && let Some(record) = changed_record::<$kind>(draft, id)?
+            {
+                names.strike_files(record.$member.as_ref());
+            }
+        };
+    }
+    each_kind_with_files!(strike_one);
+    if code == TableMetadata::KIND.code
+        && let Some(key) = table_key(id)
+    {
+        names.tables.remove(&key);
+    }
+    if code == TestResult::KIND.code
+        && let Some(result) = changed_record::<TestResult>(draft, id)?
+    {
+        // A candidate that is as it was goes, and one that is not stays with what it names now.
+        let known = result.key().and_then(|key| own.get(&key));
+        if known.copied() != Some(state_of(&result)?) {
+            names.strike_of(&result);
         }
     }
-    shared.looked = draft.now();
     Ok(())
+}
+
+fn changed_record<R: Resource>(draft: &Draft<'_>, id: &str) -> Result<Option<R>> {
+    match RecordKey::parse(R::KIND.id, id) {
+        Some(key) => draft.any_by_key::<R>(key),
+        None => Ok(None),
+    }
 }
 
 /// Drafts the deletion of the tables and files that only this result named by now.

@@ -6,12 +6,16 @@ use std::sync::Mutex;
 
 use super::test_store::TestStore;
 use crate::files::UploadFileRequest;
+use crate::products::CreateProductRequest;
 use crate::results::{
     CreateResultRequest, KeepResults, QueryResultsRequest, ResultRetention, StatusType,
     TestResultId, UpdateResultRequest,
 };
 use crate::store::tests::prelude::*;
-use crate::tables::{Column, ColumnType, CreateTableRequest, DataType, QueryTablesRequest};
+use crate::tables::{
+    Column, ColumnType, CreateTableRequest, DataType, ModifyTableRequest, QueryTablesRequest,
+};
+use crate::work_items::CreateWorkItemTemplateRequest;
 
 fn keep_failed() -> ResultRetention {
     ResultRetention::new([KeepResults::new().statuses([StatusType::Failed])])
@@ -76,8 +80,18 @@ fn what_others_change_between_two_commits_stays() {
     let store = TestStore::new();
     let session = store.session();
     let (shared, new, freed) = (file(&session), file(&session), file(&session));
-    let ids: Vec<TestResultId> =
-        (0..7).map(|_| passed(&session, &[&shared, &new, &freed])).collect();
+    // Of the results that the second commit deletes alone.
+    let (linked, adopted, moved) = (file(&session), file(&session), file(&session));
+    let ids: Vec<TestResultId> = (0..7)
+        .map(|at| match at {
+            4 => passed(&session, &[&shared, &new, &freed, &linked, &adopted, &moved]),
+            _ => passed(&session, &[&shared, &new, &freed]),
+        })
+        .collect();
+    let columns = [Column::new("t", DataType::Int64).column_type(ColumnType::Index)];
+    let mut table = CreateTableRequest::new(columns);
+    table.test_result_id = Some(ids[4].to_string());
+    let table = session.create_table(table).unwrap();
     // The commits of the first round delete three results each.
     let (other, last, updated) = (store.session(), ids[6].clone(), ids[5].clone());
     let commits = Mutex::new(0);
@@ -90,6 +104,19 @@ fn what_others_change_between_two_commits_stays() {
             other.update_results(vec![change], false, false).unwrap().require_all().unwrap();
             other.delete_result(&last, true).unwrap();
             passed(&other, &[&new]);
+            // A product and a template name others, a candidate gets one, and a table another result.
+            let product = CreateProductRequest::new("P-1").file_ids([linked.clone()]);
+            other.create_products(vec![product]).unwrap().into_result().unwrap();
+            let template = CreateWorkItemTemplateRequest::new()
+                .name("T")
+                .r#type("testplan")
+                .template_group("G")
+                .file_ids([adopted.clone()]);
+            other.create_work_item_templates(vec![template]).unwrap().into_result().unwrap();
+            let change = UpdateResultRequest::new().id(updated.clone()).file_ids([moved.clone()]);
+            other.update_results(vec![change], false, false).unwrap().require_all().unwrap();
+            let change = ModifyTableRequest::new().test_result_id(updated.to_string());
+            other.modify_table(&table, change).unwrap();
         }
     });
     let report = report.unwrap();
@@ -102,9 +129,10 @@ fn what_others_change_between_two_commits_stays() {
         .filter_map(|result| result.id.as_ref().map(ToString::to_string))
         .collect();
     assert!(left.contains(updated.as_str()) && left.len() == 2, "{left:?}");
-    for file in [&shared, &new, &freed] {
-        assert!(has_file(&session, file));
+    for file in [&shared, &new, &freed, &linked, &adopted, &moved] {
+        assert!(has_file(&session, file), "{file}");
     }
+    assert!(session.get_table_metadata(&table).is_ok());
     let report = session.apply_result_retention(keep_failed(), false, &Control::default()).unwrap();
     assert_eq!((report.results, report.files), (2, 3));
     store.assert_sound();
