@@ -8,10 +8,12 @@ const STARTS: [&str; 4] = ["select", "with", "explain", "describe"];
 const OPTIONS: [&str; 4] = ["--json", "--jsonl", "--csv", "--no-pager"];
 /// Options with a value, which may stand after a statement. Before one, it needs quotes.
 const VALUED: [&str; 2] = ["--lake", "--root"];
-/// The tables of records, and that of quotas.
-pub const RECORDS: [&str; 15] = [
+/// The tables of records, and those of steps, measurements and quotas.
+pub const RECORDS: [&str; 17] = [
     "products",
     "results",
+    "steps",
+    "measurements",
     "specifications",
     "assets",
     "asset_utilizations",

@@ -59,6 +59,11 @@ impl Classes {
         Self::new(good.as_deref(), bad.as_deref(), selection.custom)
     }
 
+    /// Whether the name of a status matters.
+    pub(crate) fn read_names(&self) -> bool {
+        !self.custom.is_empty()
+    }
+
     /// The class of a status. The name of a status matters only where its type is `CUSTOM`.
     pub(crate) fn of(&self, status_type: StatusType, status_name: Option<&str>) -> FigureClass {
         let named = || self.custom.get(status_name?).copied();

@@ -233,7 +233,7 @@ impl Failures<'_, '_> {
 }
 
 /// The columns of steps that tell failures apart; `None` where parameters do.
-fn columns_of(by: ParetoBy) -> Option<[StepColumn; 6]> {
+fn columns_of(by: ParetoBy, classes: &Classes) -> Option<Vec<StepColumn>> {
     use StepColumn as Of;
     let key = match by {
         ParetoBy::Path => Of::Path,
@@ -241,7 +241,9 @@ fn columns_of(by: ParetoBy) -> Option<[StepColumn; 6]> {
         ParetoBy::StepType => Of::StepType,
         ParetoBy::Measurement => return None,
     };
-    Some([Of::StepId, Of::ParentId, Of::StartedAt, Of::StatusType, Of::StatusName, key])
+    let mut columns = vec![Of::StepId, Of::ParentId, Of::StartedAt, Of::StatusType, key];
+    columns.extend(classes.read_names().then_some(Of::StatusName));
+    Some(columns)
 }
 
 /// A test that the bad steps pass. Whether a custom status is bad, its name tells.
@@ -294,7 +296,7 @@ pub(in crate::services::results) fn failure_pareto(
             }
             f(key, step).map(|()| true)
         };
-        match columns_of(by) {
+        match columns_of(by, &classes) {
             Some(columns) => each_part(view, &results, shapes, &columns, &control, &mut add),
             None => {
                 each_step(view, &results, shapes, None, &control, &mut |key, step| add(key, &step))

@@ -12,7 +12,7 @@ use super::control_chart::{ChartForm, control_chart as chart_of};
 use super::gage::GageValues;
 use super::histogram::{WantedBins, histogram as histogram_of};
 use super::limits::Limits;
-use super::selected::{Starts, check_memory, id_of};
+use super::selected::{Participants, check_memory, id_of};
 use super::series::{Measured, Place, Series, Values};
 use super::tree::{Node, parents, step_order};
 use crate::arrow::array::{Array as _, Int64Array};
@@ -100,7 +100,7 @@ struct Reader<'v, 's, 'r> {
     selection: &'r SeriesSelection<'r>,
     needs: Needs,
     control: Control,
-    starts: Starts,
+    participants: Participants,
     series: Series<StepPlace>,
     ids: Ids,
     count: usize,
@@ -127,17 +127,17 @@ fn values(
         selection,
         needs: Needs { limits: needs.limits && !has_limits, ..needs },
         control: view.context().control(control),
-        starts: if needs.results {
-            Starts::of(view, &selection.results, selection.pass, control)?
+        participants: if needs.results {
+            Participants::ordered(view, &selection.results, selection.pass, control)?
         } else {
-            Starts::all_or_of(view, &selection.results, selection.pass, control)?
+            Participants::unordered(view, &selection.results, selection.pass, control)?
         },
         series,
         ids: Ids::default(),
         count: 0,
         limits: Default::default(),
     };
-    if !reader.starts.is_empty() {
+    if !reader.participants.is_empty() {
         if filter.is_empty() {
             reader.read_sealed()?;
             reader.read_chunks()?;
@@ -214,7 +214,7 @@ impl Reader<'_, '_, '_> {
         self.count += 1;
         if self.count.is_multiple_of(BETWEEN_CHECKS) {
             self.control.check()?;
-            let bytes = self.series.bytes() + self.starts.bytes() + self.ids.bytes;
+            let bytes = self.series.bytes() + self.participants.bytes() + self.ids.bytes;
             check_memory(self.view, bytes, "the values of the measurement")?;
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Reader<'_, '_, '_> {
         let predicates = Predicates::default().with_filter(&table.schema, Shape::All(shapes))?;
         let mut columns = vec![Of::Value, Of::ValueText, Of::Units, Of::StatusType, Of::Extra];
         // Where all values count, a figure that needs no order takes them as they come.
-        let reads_results = self.needs.results || !self.starts.is_all();
+        let reads_results = matches!(self.participants, Participants::Of(_));
         if reads_results {
             columns.extend([Of::Result, Of::ResultRest, Of::Seq, Of::Position]);
         }
@@ -271,7 +271,7 @@ impl Reader<'_, '_, '_> {
                 let mut at = Place::default();
                 if let Some(places) = &places {
                     let (key, seq) = places.step(row)?;
-                    let Some(started_at_ms) = self.starts.start_of(key) else { continue };
+                    let Some(started_at_ms) = self.participants.start_of(key) else { continue };
                     at = Place {
                         started_at_ms,
                         result_id: id_of(key),
@@ -303,7 +303,7 @@ impl Reader<'_, '_, '_> {
         for chunk in all_chunks(self.view, &STEPS, None)? {
             self.control.check()?;
             let (result, chunk) = chunk?;
-            if self.starts.start_of(result).is_none() {
+            if self.participants.start_of(result).is_none() {
                 continue;
             }
             test.each(&chunk, &mut |_, stored| {
@@ -324,7 +324,7 @@ impl Reader<'_, '_, '_> {
         let control = self.control.clone();
         each_step(view, &Selection::All, shapes, None, &control, &mut |result, step| {
             self.control.check()?;
-            if self.starts.start_of(result).is_none() {
+            if self.participants.start_of(result).is_none() {
                 return Ok(true);
             }
             let workspace = workspaces.read_by(filter, result)?;
@@ -346,7 +346,7 @@ impl Reader<'_, '_, '_> {
         {
             return Ok(());
         }
-        let Some(started_at_ms) = self.starts.start_of(result) else { return Ok(()) };
+        let Some(started_at_ms) = self.participants.start_of(result) else { return Ok(()) };
         let is_skipped = step.status_type.as_deref() == Some(StatusType::Skipped.as_str());
         for (position, parameter) in (0..).zip(step.parameters()) {
             let is_named = parameter.name.as_deref() == Some(self.selection.name);
@@ -540,12 +540,13 @@ pub(in crate::services::results) fn gage(
 ) -> Result<GageStudy> {
     let (values, _) =
         values(view, &request.series(), Needs { results: true, ..Needs::default() }, control)?;
+    let control = view.context().control(control);
     let mut study = GageValues::default();
     let mut last: Option<([u8; 16], TestResult)> = None;
     for point in &values.points {
         let id = point.at.result_id;
         if last.as_ref().is_none_or(|(known, _)| *known != id) {
-            view.context().check_deadline()?;
+            control.check()?;
             let key = RecordKey::from_bytes(IdForm::Guid, &id).ok_or_else(damaged)?;
             last = Some((id, view.any_by_key::<TestResult>(key)?.ok_or_else(damaged)?));
         }

@@ -250,8 +250,14 @@ pub(super) struct Starts {
     /// By key.
     starts: Vec<(RecordKey, i64)>,
     at: usize,
-    /// Whether every step belongs to a result that takes part; then no start is known.
-    is_all: bool,
+}
+
+/// The results whose values are in a series.
+#[derive(Debug)]
+pub(super) enum Participants {
+    /// Those of all steps. Nobody asks for their starts.
+    All,
+    Of(Starts),
 }
 
 impl Starts {
@@ -259,7 +265,7 @@ impl Starts {
     ///
     /// # Errors
     /// As [`each_result`].
-    pub(super) fn of(
+    fn of(
         view: &View<'_>,
         selection: &ResultSelection<'_>,
         pass: SeriesPass,
@@ -289,14 +295,53 @@ impl Starts {
             starts.retain(|(key, _)| taken.contains(&id_of(*key)));
         }
         starts.sort_unstable_by_key(|(key, _)| *key);
-        Ok(Self { starts, at: 0, is_all: false })
+        Ok(Self { starts, at: 0 })
+    }
+
+    /// Bytes that they take.
+    fn bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<(RecordKey, i64)>()
+    }
+
+    /// The start of a result; `None` if it takes no part.
+    fn of_result(&mut self, result: RecordKey) -> Option<i64> {
+        /// Results that are looked at before a search.
+        const NEAR: usize = 4;
+        for at in self.at..self.at.saturating_add(NEAR) {
+            match self.starts.get(at) {
+                Some((key, start)) if *key == result => {
+                    self.at = at;
+                    return Some(*start);
+                }
+                Some((key, _)) if *key < result => {}
+                _ => break,
+            }
+        }
+        let found = self.starts.binary_search_by_key(&result, |(key, _)| *key);
+        self.at = found.unwrap_or_else(|next| next);
+        found.ok().and_then(|at| self.starts.get(at)).map(|(_, start)| *start)
+    }
+}
+
+impl Participants {
+    /// The results that take part in a series.
+    ///
+    /// # Errors
+    /// As [`each_result`].
+    pub(super) fn ordered(
+        view: &View<'_>,
+        selection: &ResultSelection<'_>,
+        pass: SeriesPass,
+        control: &Control,
+    ) -> Result<Self> {
+        Starts::of(view, selection, pass, control).map(Self::Of)
     }
 
     /// The results that take part in a series whose order does not matter: none is read if all do.
     ///
     /// # Errors
     /// As [`each_result`].
-    pub(super) fn all_or_of(
+    pub(super) fn unordered(
         view: &View<'_>,
         selection: &ResultSelection<'_>,
         pass: SeriesPass,
@@ -315,45 +360,29 @@ impl Starts {
                 Ok(false)
             })?;
             if selected.is_none() && !outlived {
-                return Ok(Self { starts: Vec::new(), at: 0, is_all: true });
+                return Ok(Self::All);
             }
         }
-        Self::of(view, selection, pass, control)
+        Self::ordered(view, selection, pass, control)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.starts.is_empty() && !self.is_all
-    }
-
-    /// Whether every step belongs to a result that takes part.
-    pub(super) fn is_all(&self) -> bool {
-        self.is_all
+        matches!(self, Self::Of(starts) if starts.starts.is_empty())
     }
 
     /// Bytes that they take.
     pub(super) fn bytes(&self) -> usize {
-        self.starts.capacity() * size_of::<(RecordKey, i64)>()
+        match self {
+            Self::All => 0,
+            Self::Of(starts) => starts.bytes(),
+        }
     }
 
-    /// The start of a result, 0 if all take part; `None` if it takes no part.
+    /// The start of a result, or any time where all take part; `None` if it takes no part.
     pub(super) fn start_of(&mut self, result: RecordKey) -> Option<i64> {
-        if self.is_all {
-            return Some(0);
+        match self {
+            Self::All => Some(0),
+            Self::Of(starts) => starts.of_result(result),
         }
-        /// Results that are looked at before a search.
-        const NEAR: usize = 4;
-        for at in self.at..self.at.saturating_add(NEAR) {
-            match self.starts.get(at) {
-                Some((key, start)) if *key == result => {
-                    self.at = at;
-                    return Some(*start);
-                }
-                Some((key, _)) if *key < result => {}
-                _ => break,
-            }
-        }
-        let found = self.starts.binary_search_by_key(&result, |(key, _)| *key);
-        self.at = found.unwrap_or_else(|next| next);
-        found.ok().and_then(|at| self.starts.get(at)).map(|(_, start)| *start)
     }
 }

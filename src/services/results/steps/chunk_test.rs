@@ -35,7 +35,7 @@ pub(in crate::services::results) fn members(names: &[&'static str]) -> Members {
 }
 
 /// The members that tests read; `None` if they read something else.
-pub(super) fn members_of(shapes: &[Shape]) -> Option<Members> {
+fn members_of(shapes: &[Shape]) -> Option<Members> {
     let mut names = Vec::new();
     shapes.iter().all(|shape| add_members(shape, &mut names)).then(|| members(&names))
 }
@@ -113,6 +113,8 @@ fn needle(shape: &Shape) -> Option<&str> {
 /// Tests of columns that only wanted steps pass.
 pub(in crate::services::results) struct ChunkTest {
     shapes: Vec<Shape>,
+    /// Whether none was left out.
+    has_all: bool,
     /// The members that the tests read.
     members: Members,
     /// Texts that are among the stored bytes of every step that passes. To look for them costs a
@@ -124,11 +126,17 @@ impl ChunkTest {
     /// Leaves out the tests that read something else than members of steps.
     pub(in crate::services::results) fn new(shapes: &[Shape]) -> Self {
         let is_known = |shape: &&Shape| add_members(shape, &mut Vec::new());
+        let count = shapes.len();
         let shapes: Vec<Shape> = shapes.iter().filter(is_known).cloned().collect();
         let members = members_of(&shapes).unwrap_or(Members::ALL);
         let needles = shapes.iter().filter_map(needle);
         let needles = needles.map(|text| Finder::new(text).into_owned()).collect();
-        Self { shapes, members, needles }
+        Self { has_all: shapes.len() == count, shapes, members, needles }
+    }
+
+    /// Whether no test reads something else than members of steps.
+    pub(super) fn has_all_tests(&self) -> bool {
+        self.has_all
     }
 
     /// Leaves out steps without a parameter of this name, too.

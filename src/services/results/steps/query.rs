@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::chunk_test::{ChunkTest, members_of};
+use super::chunk_test::ChunkTest;
 use super::convert;
 use super::filter::{StepFilter, StepFilterField, StepRow, column_of, restricted};
 use super::scan::{ColumnOrder, Found, FoundSteps, Position, Selection, each_found, each_step};
@@ -238,7 +238,7 @@ impl Question {
             return Ok(count);
         }
         let test = ChunkTest::new(&shapes);
-        let needed = members_of(&shapes).is_none().then_some(Members::ALL);
+        let needed = (!test.has_all_tests()).then_some(Members::ALL);
         // The columns alone tell which sealed steps match.
         if let Some(table) = sealed(view, &STEPS)? {
             let position = StepColumn::Position as usize;
