@@ -25,6 +25,11 @@ pub struct Scale {
     pub queries: usize,
     /// Size of the large blob (W7), in MiB.
     pub big_mib: usize,
+    /// Samples (W9), a multiple of 1,000, and processes that are killed.
+    pub samples: usize,
+    pub kills: usize,
+    /// Rows of the table that calls read (CALLS).
+    pub call_rows: usize,
     /// Test results, and steps of each (W10).
     pub results: usize,
     pub steps: usize,
@@ -52,6 +57,9 @@ impl Scale {
             documents: 500,
             queries: 5,
             big_mib: 4,
+            samples: 5_000,
+            kills: 1,
+            call_rows: 20_000,
             results: 2_000,
             steps: 10,
             open_records: 1_000,
@@ -81,6 +89,9 @@ impl Scale {
             documents: number("BENCH_DOCS", 200_000)?,
             queries: number("BENCH_QUERIES", 200)?,
             big_mib: number("BENCH_BIG_MIB", 1024)?,
+            samples: number("BENCH_SAMPLES", 100_000)?,
+            kills: number("BENCH_KILLS", 10)?,
+            call_rows: number("BENCH_CALL_ROWS", 1_000_000)?,
             results: number("BENCH_RESULTS", 100_000)?,
             steps: number("BENCH_STEPS", 50)?,
             open_records: number("BENCH_OPEN_RECORDS", 1_000_000)?,
@@ -181,6 +192,23 @@ pub fn bytes_below(path: &Path) -> u64 {
     }
     std::fs::read_dir(path)
         .map_or(0, |entries| entries.flatten().map(|entry| bytes_below(&entry.path())).sum())
+}
+
+/// Returns the bytes that every file below `path` takes on the disk.
+pub fn blocks_below(path: &Path) -> u64 {
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return 0 };
+    if meta.is_dir() {
+        return std::fs::read_dir(path)
+            .map_or(0, |entries| entries.flatten().map(|entry| blocks_below(&entry.path())).sum());
+    }
+    #[cfg(unix)]
+    {
+        /// The unit of `st_blocks`.
+        const BLOCK_BYTES: u64 = 512;
+        std::os::unix::fs::MetadataExt::blocks(&meta) * BLOCK_BYTES
+    }
+    #[cfg(not(unix))]
+    meta.len()
 }
 
 /// Returns the peak resident memory of this process in MiB, or nothing if the system does not

@@ -6,6 +6,7 @@
 //! that). `cargo bench --bench workloads -- --test` runs every workload in a small size, asserts
 //! every answer, and prints nothing.
 
+mod calls;
 pub mod common;
 mod measurements;
 mod open;
@@ -20,6 +21,7 @@ mod w5;
 mod w6;
 mod w7;
 mod w8;
+mod w9;
 mod words;
 
 use common::{Res, Scale};
@@ -39,12 +41,14 @@ const WORKLOADS: &[Workload] = &[
     ("W6", w6::run),
     ("W7", w7::run),
     ("W8", w8::run),
+    ("W9", w9::run),
     ("W10", w10::run),
     ("OPEN", open::run),
+    ("CALLS", calls::run),
 ];
 
 pub fn main() -> Res<()> {
-    if let Some(outcome) = open::child() {
+    if let Some(outcome) = open::child().or_else(w9::child) {
         return outcome;
     }
     let arguments: Vec<String> =

@@ -14,13 +14,13 @@ use crate::measurements::{
     batches, create_table, open, repeat, schema, ts, v1, v2, v3, with_peak_memory,
 };
 
-const INTERVALS: u64 = 1000;
+pub const INTERVALS: u64 = 1000;
 const LOSSY: u64 = 10_000;
 const YS: [(&str, fn(u64) -> f64); 3] = [("v1", v1), ("v2", v2), ("v3", v3)];
 
 /// The rows with the extremes of one interval: first smallest and first largest of each y.
 #[derive(Clone)]
-struct Truth {
+pub struct Truth {
     first: u64,
     last: u64,
     least: [(f64, u64); 3],
@@ -51,7 +51,7 @@ impl Truth {
     }
 
     /// Returns the rows that a method keeps, in order.
-    fn kept(&self, ys: usize, ends: bool) -> Vec<u64> {
+    pub fn kept(&self, ys: usize, ends: bool) -> Vec<u64> {
         let mut rows: Vec<u64> = Vec::new();
         if ends {
             rows.extend([self.first, self.last]);
@@ -70,7 +70,7 @@ fn mark(sum: u64, time: i64, values: impl Iterator<Item = f64>) -> u64 {
     values.fold(hash(9, sum ^ time.cast_unsigned()), |sum, value| hash(9, sum ^ value.to_bits()))
 }
 
-fn mark_of(batch: &RecordBatch) -> (usize, u64) {
+pub fn mark_of(batch: &RecordBatch) -> (usize, u64) {
     let times = batch.column(0).as_primitive::<TimestampMillisecondType>().values();
     let values: Vec<&[f64]> = batch
         .columns()
@@ -85,7 +85,7 @@ fn mark_of(batch: &RecordBatch) -> (usize, u64) {
     (times.len(), sum)
 }
 
-fn mark_rows(rows: &[u64], ys: usize) -> (usize, u64) {
+pub fn mark_rows(rows: &[u64], ys: usize) -> (usize, u64) {
     let sum = rows
         .iter()
         .fold(0, |sum, &row| mark(sum, ts(row), YS.iter().take(ys).map(|(_, value)| value(row))));
@@ -118,7 +118,7 @@ fn truths(rows: u64, passes: impl Fn(u64, [f64; 3]) -> bool + Sync) -> Vec<Truth
 }
 
 /// Returns the extremes of the unfiltered table, computed by two threads.
-fn all_truths(rows: u64) -> Vec<Truth> {
+pub fn all_truths(rows: u64) -> Vec<Truth> {
     let cut = INTERVALS.min(rows);
     let part = |numbers: std::ops::Range<u64>| -> Vec<Truth> {
         numbers
@@ -138,7 +138,7 @@ fn all_truths(rows: u64) -> Vec<Truth> {
     })
 }
 
-fn request(
+pub fn request(
     method: DecimationMethod,
     ys: usize,
     intervals: u64,
