@@ -132,6 +132,14 @@ pub enum ProcessCommand {
         /// Directory of the backup, or of any closed store.
         backup: PathBuf,
     },
+    /// Makes the store DIR from what is whole in a damaged one.
+    ///
+    /// DIR must be missing or empty. The damaged store stays as it is. What is lost is listed, and the
+    /// exit code is that of damage.
+    Salvage {
+        /// Directory of the damaged store.
+        damaged: PathBuf,
+    },
 }
 
 /// What a line of the shell may ask for.

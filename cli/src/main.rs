@@ -61,6 +61,9 @@ fn run(args: &Args) -> Outcome {
         Some(ProcessCommand::Restore { backup }) => {
             commands::restore(&args.look, backup, dir, &interrupt)
         }
+        Some(ProcessCommand::Salvage { damaged }) => {
+            commands::salvage(&args.look, damaged, dir, &interrupt)
+        }
         Some(ProcessCommand::Command(command)) => {
             let mut desk = open(Some(command))?;
             commands::run(&mut desk, &args.look, command)?;

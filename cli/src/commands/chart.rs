@@ -260,13 +260,19 @@ impl Answer {
         let breaking = match self {
             Self::Histogram { .. } => None,
             Self::Chart { chart, .. } => {
-                Some(chart.points.iter().filter(|point| !point.rules.is_empty()).count())
+                let points = || chart.points.iter();
+                let values = points().filter(|point| is_marked(point, &chart.limits)).count();
+                Some((values, points().filter(|point| !point.range_rules.is_empty()).count()))
             }
         };
         let mut message = format!("plotted {n} values of {name} to {file}");
-        if let Some(count) = breaking.filter(|count| *count > 0) {
-            message.push_str(&format!("; {count} points break a rule"));
+        if let Some((values, ranges)) = breaking.filter(|counts| *counts != (0, 0)) {
+            message.push_str(&format!("; {values} values and {ranges} ranges break a rule"));
         }
-        output.report(&message, &json!({"file": file, "n": n, "breakingRules": breaking}))
+        let (values, ranges) = breaking.unzip();
+        let report = json!({
+            "file": file, "n": n, "breakingRules": values, "rangesBreakingRules": ranges,
+        });
+        output.report(&message, &report)
     }
 }

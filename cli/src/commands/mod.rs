@@ -36,7 +36,7 @@ use crate::output::Output;
 use lake::sql_of_lake;
 #[cfg(feature = "sql")]
 use sql::sql;
-pub use upkeep::restore;
+pub use upkeep::{restore, salvage};
 
 /// Runs one command.
 pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {

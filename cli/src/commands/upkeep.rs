@@ -28,6 +28,44 @@ pub fn restore(look: &OutputFlags, backup: &Path, dir: &Path, interrupt: &Interr
     copied(output, "restored to", dir, &report)
 }
 
+pub fn salvage(look: &OutputFlags, damaged: &Path, dir: &Path, interrupt: &Interrupt) -> Outcome {
+    let output = Output::new(look);
+    let (bar, control) = Bar::new(interrupt.control(), "salvaging", None);
+    let report = Store::salvage(damaged, dir, &control)?;
+    drop(bar);
+    let unproven = report.unproven.len() as u64 + report.unproven_left_out;
+    let lost = report.lost.len() as u64 + report.lost_left_out;
+    if output.form != OutputFormat::Table || report.is_complete() {
+        let message = format!(
+            "salvaged to {}: {} records, {} rows, {} files with {} bytes; nothing is lost",
+            dir.display(),
+            report.records,
+            report.rows,
+            report.files,
+            report.bytes
+        );
+        output.report(&message, &to_value(&report).unwrap_or_default())?;
+    } else {
+        let columns = ["kind", "place", "file", "reason"].map(str::to_owned);
+        let entries = report.lost.iter().chain(&report.unproven);
+        let mut entries = entries.map(|entry| Ok(to_value(entry).unwrap_or_default()));
+        paged(output, interrupt, |out| output.records(out, &columns, false, &mut entries))?;
+    }
+    if lost + unproven == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::Damaged,
+        format!(
+            "{} has {} records and {} rows; {lost} losses, and {unproven} entries that may be earlier \
+             versions",
+            dir.display(),
+            report.records,
+            report.rows
+        ),
+    ))
+}
+
 fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> Outcome {
     let message = format!(
         "{what} {}: {} keys, {} files, {} bytes; {} files were there already",

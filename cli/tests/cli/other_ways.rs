@@ -18,6 +18,7 @@ const COMMANDS: [(&str, &str); 16] = [
     ("changes", "--follow"),
     ("backup", "earlier backup"),
     ("restore", "interrupted restore"),
+    ("salvage", "damaged store"),
     ("verify", "--pages"),
     ("compact", "unused pages"),
 ];

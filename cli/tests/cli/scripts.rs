@@ -58,7 +58,10 @@ fn help_is_for_the_shell() {
         assert!(all.lines().any(|line| line.trim().starts_with(command)), "{command}: {all}");
     }
     // What makes a store is for the command line.
-    assert!(!all.contains("restore") && !all.contains("--create"), "{all}");
+    assert!(
+        !all.contains("restore") && !all.contains("salvage") && !all.contains("--create"),
+        "{all}"
+    );
     let one = shell(&bench, &[], "help export\n").good();
     assert!(one.contains("--where") && one.contains("export Loop -o loop.parquet"), "{one}");
 }

@@ -17,6 +17,31 @@ fn a_backup_is_restored() {
 }
 
 #[test]
+fn what_is_whole_of_a_damaged_store_is_salvaged() {
+    let bench = Bench::new();
+    let directory = bench.directory.path();
+    let listed = bench.good(&["ls", "products", "--json"]);
+    let said = run(program(directory).args(["whole", "salvage", "store"])).good();
+    assert!(said.starts_with("salvaged to whole: ") && said.contains("nothing is lost"), "{said}");
+    assert_eq!(run(program(directory).args(["whole", "ls", "products", "--json"])).good(), listed);
+    // Half of a file of rows is lost.
+    let tables = std::fs::read_dir(bench.store().join("tables")).unwrap();
+    let mut files: Vec<_> = tables.map(|entry| entry.unwrap().path()).collect();
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|end| end == "parquet") {
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        }
+    }
+    let text = run(program(directory).args(["part", "salvage", "store"])).bad(6);
+    assert!(text.contains("part has ") && text.contains(" losses"), "{text}");
+    assert_eq!(run(program(directory).args(["part", "ls", "products", "--json"])).good(), listed);
+    run(program(directory).args(["part", "salvage", "missing"])).bad(3);
+}
+
+#[test]
 fn a_sound_store_is_verified_and_compacted() {
     let bench = Bench::new();
     for arguments in [&["verify"][..], &["verify", "--quick"], &["verify", "--pages"]] {

@@ -40,6 +40,16 @@ impl Record {
                 .with_source(error)
         })?;
         let record = At::root(&json);
+        // What every record of OpenHTF has.
+        for member in ["phases", "outcome"] {
+            if record.member(member)?.is_none() {
+                return Err(Error::invalid(format!(
+                    "reading an OpenHTF record: this is JSON without the member {member:?}, so it is no \
+                     record of OpenHTF; give a file that its output OutputToJSON wrote"
+                ))
+                .at_member(member));
+            }
+        }
         let sum = hex(&Sha256::digest(bytes));
         let result = result(&record, options, &sum)?;
         let dut = record.member("dut_id")?.and_then(|dut| dut.json.text());

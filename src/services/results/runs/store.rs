@@ -83,13 +83,13 @@ fn more_severe(one: StatusType, other: StatusType) -> StatusType {
 /// `NotFound`.
 fn specification(draft: &Draft<'_>, result: &TestResult, spec_id: &str) -> Result<Specification> {
     let part_number = result.part_number.as_deref().unwrap_or_default();
-    let unknown = || {
+    let unknown = |why: &str| {
         Error::not_found("specification", spec_id).context(format!(
-            "judging by the specification {spec_id:?} of the product {part_number:?}"
+            "judging by the specification {spec_id:?} of the product {part_number:?}{why}"
         ))
     };
     let product = draft.find::<Product>(Product::BY_PART_NUMBER, &key::of_str(part_number))?;
-    let product = product.ok_or_else(unknown)?.to_id(Product::KIND.id);
+    let product = product.ok_or_else(|| unknown(", which is not there"))?.to_id(Product::KIND.id);
     let mut other = None;
     for key in draft.index_keys::<Specification>(Specification::BY_SPEC, &key::of_str(&product))? {
         let Some(found) = draft.by_key::<Specification>(key)? else { continue };
@@ -101,7 +101,18 @@ fn specification(draft: &Draft<'_>, result: &TestResult, spec_id: &str) -> Resul
         }
         other = other.or(Some(found));
     }
-    other.ok_or_else(unknown)
+    if let Some(other) = other {
+        return Ok(other);
+    }
+    // A specification names its product by id, which is easily taken for the part number.
+    let misnamed = !draft
+        .index_keys::<Specification>(Specification::BY_SPEC, &key::of_str(part_number))?
+        .is_empty();
+    Err(unknown(if misnamed {
+        " (specifications name this part number as their productId; it has to be the id of the product)"
+    } else {
+        ""
+    }))
 }
 
 /// Names files and tables in the result of a run.
