@@ -3,7 +3,7 @@
 use crate::bench::{Bench, program, run};
 
 /// The commands, each with what its page has to say.
-const COMMANDS: [(&str, &str); 16] = [
+const COMMANDS: [(&str, &str); 17] = [
     ("info", "health"),
     ("ls", "--filter"),
     ("show", "--kind"),
