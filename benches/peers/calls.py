@@ -5,46 +5,25 @@ else runs: `python benches/peers/calls.py`, with the package stationdb as it is 
 one JSON line for each figure.
 """
 
-import json
 import os
-import statistics
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import stationdb
+from common import DATA, REPS, emit, hash_of, timed
 
-DATA = Path(os.environ["BENCH_DATA"])
-REPS = int(os.environ.get("BENCH_REPS", "3"))
 ROWS = int(os.environ.get("BENCH_CALL_ROWS", "1000000"))
 PRODUCTS = 1_000
 GETS = 2_000
-SEED = 42
-MASK = (1 << 64) - 1
-
-
-def hash_of(column, row):
-    """The generator of benches/workloads/common.rs."""
-    z = ((row + 1) * 0x9E3779B97F4A7C15 + SEED + column * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
 
 
 def calls(metric, times, call, note=""):
     call(0)
-    taken = []
-    for at in range(times):
-        began = time.perf_counter()
-        call(at)
-        taken.append((time.perf_counter() - began) * 1e6)
-    value = round(statistics.median(taken), 3)
+    taken = [timed(lambda: call(at))[0] * 1e6 for at in range(times)]
     told = f"median of {times} calls" + (f"; {note}" if note else "")
-    print(json.dumps({"workload": "CALLS", "peer": "stationdb (Python)", "metric": metric, "value": value, "unit": "us", "note": told, "n": 1}), flush=True)
+    emit("CALLS", "stationdb (Python)", metric, taken, "us", told)
 
 
-began = time.perf_counter()
 db = stationdb.open(DATA / "calls", create=False, user="bench")
 ids = [product.id for product in db.products.query()]
 assert len(ids) == PRODUCTS
@@ -60,7 +39,7 @@ def append(_):
 
 
 def picked(at):
-    return ids[hash_of(95, at) % PRODUCTS]
+    return ids[int(hash_of(95, at)) % PRODUCTS]
 
 
 def view(at):
@@ -73,7 +52,7 @@ def get(at):
 
 def rows(count, read):
     def call(at):
-        low = hash_of(96, at) % (ROWS - count)
+        low = int(hash_of(96, at)) % (ROWS - count)
         assert read(table.rows(start=low, stop=low + count)) == count
 
     return call

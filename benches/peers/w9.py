@@ -6,11 +6,9 @@ the other peers. It starts itself as `w9.py write|plot|survivors DIRECTORY` for 
 of its own.
 """
 
-import json
 import os
 import random
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -18,49 +16,15 @@ from pathlib import Path
 
 import numpy as np
 import stationdb
+from common import DATA, REPS, emit, quantile, samples, timed
 
-DATA = Path(os.environ["BENCH_DATA"])
 SAMPLES = int(os.environ.get("BENCH_SAMPLES", "100000"))
 KILLS = int(os.environ.get("BENCH_KILLS", "10"))
-REPS = int(os.environ.get("BENCH_REPS", "3"))
-ROWS, INTERVALS, TS0 = 100, 1000, 1_700_000_000_000
+ROWS, INTERVALS = 100, 1000
 APPENDS = SAMPLES // ROWS
 CURVES = ("v1", "v2", "v3")
-NAME = "stationdb (Python)"
-
-
-def hash_of(column, row):
-    """The generator of benches/workloads/common.rs, for many rows at once."""
-    seed = (42 + column * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    z = (row + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def uniform(column, row):
-    return (hash_of(column, row) >> np.uint64(11)) / 2.0**53
-
-
-def samples():
-    row = np.arange(SAMPLES, dtype=np.uint64)
-    at = row.astype(float)
-    times = TS0 + 10 * row.astype(np.int64) + (hash_of(0, row) % np.uint64(10)).astype(np.int64)
-    v1 = 10.0 * np.sin(2.0 * np.pi * at / 1e6) + (uniform(1, row) + uniform(6, row) - 1.0)
-    v2 = 25.0 + 5.0 * np.sin(2.0 * np.pi * at / 2.5e6) + 0.2 * (uniform(2, row) - 0.5)
-    return {"ts": times.view("datetime64[ms]"), "v1": v1, "v2": np.round(1000.0 * v2) / 1000.0, "v3": 1000.0 * uniform(3, row)}
-
-
-COLUMNS = samples()
-
-
-def emit(metric, values, unit, note):
-    load = os.getloadavg()[0]
-    print(json.dumps({
-        "workload": "W9", "peer": NAME, "metric": metric, "value": round(statistics.median(values), 6),
-        "unit": unit, "note": note, "n": len(values), "min": round(min(values), 6),
-        "max": round(max(values), 6), "load1": load,
-    }), flush=True)
+PEER = "stationdb (Python)"
+COLUMNS = samples(SAMPLES)
 
 
 def append_all(directory, told):
@@ -68,9 +32,7 @@ def append_all(directory, told):
     table = db.tables.create("measurements", {"ts": "TIMESTAMP", "v1": float, "v2": float, "v3": float}, index="ts")
     for at in range(APPENDS):
         batch = {name: column[at * ROWS : (at + 1) * ROWS] for name, column in COLUMNS.items()}
-        began = time.perf_counter()
-        table.append(batch)
-        told(at + 1, time.perf_counter() - began)
+        told(at + 1, timed(lambda: table.append(batch))[0])
     return db
 
 
@@ -134,29 +96,28 @@ def killed(draw, append_s):
 
 def main():
     rate, middle, late, plots = [], [], [], []
-    for _ in range(max(REPS, 1)):
+    for _ in range(REPS):
         directory, taken = scratch("w9-python"), []
         append_all(directory, lambda _, seconds: taken.append(seconds)).close()
-        taken_sorted = sorted(taken)
         rate.append(APPENDS / sum(taken))
-        middle.append(taken_sorted[round((APPENDS - 1) * 0.5)] * 1e3)
-        late.append(taken_sorted[round((APPENDS - 1) * 0.99)] * 1e3)
+        middle.append(quantile(taken, 0.5) * 1e3)
+        late.append(quantile(taken, 0.99) * 1e3)
         disk = sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
         plots.append(answer("plot", directory))
     note = "100 rows x 4 columns of numpy an append, durable on return"
-    emit("appends_per_s", rate, "appends/s", note)
-    emit("p50", middle, "ms", note)
-    emit("p99", late, "ms", note)
-    emit("disk", [disk / 1e6], "MB", "closed")
-    emit("reopen_and_plot", plots, "ms", "3 curves of 2,000 points, in a new process, libraries loaded, warm page cache")
+    emit("W9", PEER, "appends_per_s", rate, "appends/s", note)
+    emit("W9", PEER, "p50", middle, "ms", note)
+    emit("W9", PEER, "p99", late, "ms", note)
+    emit("W9", PEER, "disk", [disk / 1e6], "MB", "closed")
+    emit("W9", PEER, "reopen_and_plot", plots, "ms", "3 curves of 2,000 points, in a new process, libraries loaded, warm page cache")
     draw = random.Random(42)
     kills = [killed(draw, 1 / rate[-1]) for _ in range(KILLS)]
     if kills:
         note = f"killed at a random moment of the middle, {KILLS} times, a new store each"
-        emit("kill_acked", [acked for acked, _ in kills], "rows", note)
-        emit("kill_survived", [read or 0 for _, read in kills], "rows", note)
-        emit("kill_lost_most", [max(max(0, acked - (read or 0)) for acked, read in kills)], "rows", note)
-        emit("kill_unreadable", [sum(read is None for _, read in kills)], f"of {KILLS}", note)
+        emit("W9", PEER, "kill_acked", [acked for acked, _ in kills], "rows", note)
+        emit("W9", PEER, "kill_survived", [read or 0 for _, read in kills], "rows", note)
+        emit("W9", PEER, "kill_lost_most", [max(max(0, acked - (read or 0)) for acked, read in kills)], "rows", note)
+        emit("W9", PEER, "kill_unreadable", [sum(read is None for _, read in kills)], f"of {KILLS}", note)
 
 
 if len(sys.argv) > 1:

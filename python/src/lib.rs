@@ -52,7 +52,7 @@ mod _stationdb {
     #[pymodule_export]
     use super::runs::{RunCore, begin_run, resume_run};
     #[pymodule_export]
-    use super::session::{SessionCore, scan_records};
+    use super::session::{SessionCore, scan_measurements, scan_records, scan_steps};
     #[cfg(feature = "sql")]
     #[pymodule_export]
     use super::sql::sql;

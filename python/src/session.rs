@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 use stationdb::by_name::operations;
 use stationdb::prelude::*;
-use stationdb::scans::ScanRecordsRequest;
+use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest};
+use stationdb::scans::{RecordStream, ScanRecordsRequest};
 use stationdb::{Control, Error, OwnedTransaction, Result, Session};
 
 use crate::errors::{ended, raised};
@@ -171,6 +173,21 @@ impl SessionCore {
     }
 }
 
+/// What a scan of records finds, as rows.
+fn scanned<T: DeserializeOwned + Send>(
+    py: Python<'_>,
+    session: &SessionCore,
+    asked: &Bound<'_, PyAny>,
+    scan: impl FnOnce(&dyn Services, T, &Control) -> Result<RecordStream> + Send,
+) -> PyResult<RowsCore> {
+    let asked: T = request(asked, "rows")?;
+    let control = Control::default();
+    let caller = &session.caller;
+    let stream = caller.long(py, None, |services, _| scan(services, asked, &control))?;
+    let schema = stream.schema();
+    Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
+}
+
 /// Records of a kind as rows.
 #[pyfunction]
 pub fn scan_records(
@@ -178,12 +195,33 @@ pub fn scan_records(
     session: &SessionCore,
     asked: &Bound<'_, PyAny>,
 ) -> PyResult<RowsCore> {
-    let asked: ScanRecordsRequest = request(asked, "rows")?;
-    let control = Control::default();
-    let caller = &session.caller;
-    let stream = caller.long(py, None, |services, _| services.scan_records(asked, &control))?;
-    let schema = stream.schema();
-    Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
+    scanned(py, session, asked, |services, asked: ScanRecordsRequest, control| {
+        services.scan_records(asked, control)
+    })
+}
+
+/// Steps as rows.
+#[pyfunction]
+pub fn scan_steps(
+    py: Python<'_>,
+    session: &SessionCore,
+    asked: &Bound<'_, PyAny>,
+) -> PyResult<RowsCore> {
+    scanned(py, session, asked, |services, asked: ScanStepsRequest, control| {
+        services.scan_steps(asked, control)
+    })
+}
+
+/// Measurements of steps as rows.
+#[pyfunction]
+pub fn scan_measurements(
+    py: Python<'_>,
+    session: &SessionCore,
+    asked: &Bound<'_, PyAny>,
+) -> PyResult<RowsCore> {
+    scanned(py, session, asked, |services, asked: ScanMeasurementsRequest, control| {
+        services.scan_measurements(asked, control)
+    })
 }
 
 #[pymethods]

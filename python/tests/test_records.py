@@ -144,6 +144,22 @@ def test_results_and_their_figures(db: stationdb.Store) -> None:
     assert db.steps.query().count() == 3
 
 
+def test_steps_and_measurements_are_rows(db: stationdb.Store) -> None:
+    for at in range(4):
+        with db.results.begin(f"P-{at % 2}", f"SN-{at}", "Final") as run:
+            run.step("Power").measure("v", float(at), "V", low=1).measure("i", 0.5, "A").finish()
+    passed = db.steps.query(
+        'status.statusType == "PASSED"', result_filter="partNumber == @0", result_substitutions=["P-1"]
+    )
+    assert passed.to_pandas()["name"].tolist() == ["Power", "Power"]
+    assert passed.to_arrow().num_rows == 2 == passed.count()
+    values = db.results.measurements("v", columns=["value"], result_filter=("partNumber == @0", "P-0"))
+    assert sorted(row["value"] for row in values.to_pylist()) == [0.0, 2.0]
+    assert len(db.results.measurements(filter='status.statusType == "FAILED"').to_pylist()) == 2
+    with pytest.raises(errors.InvalidArgumentError):
+        db.results.measurements(filter="colour == 1")
+
+
 def test_steps_have_ids_of_their_results(db: stationdb.Store) -> None:
     one, two = (db.results.create(program_name="P", status={"statusType": "DONE"}) for _ in "ab")
     for result in (one, two):

@@ -31,6 +31,8 @@ def __getattr__(name: str) -> Any:
 
     if name in ("openhtf", "records", "services"):
         return import_module(f"stationdb.{name}")
+    if name in ("Run", "RunSequence", "RunStep"):
+        return getattr(import_module("stationdb._runs"), name)
     if not name.startswith("_"):
         found = getattr(errors, name, None) if name.endswith("Error") else None
         found = found or getattr(import_module("stationdb.records"), name, None)

@@ -243,7 +243,7 @@ class Query(Generic[R]):
         return _KINDS[name]
 
     def _conditions(self) -> dict[str, Any]:
-        keys = ("filter", "substitutions")
+        keys = ("filter", "substitutions", "resultFilter", "resultSubstitutions")
         return {key: self._asked[key] for key in keys if key in self._asked}
 
     def count(self) -> int:
@@ -268,12 +268,15 @@ class Query(Generic[R]):
             raise UnsupportedError(
                 "records as Arrow have no order; leave order= out, and sort the data frame"
             )
-        asked: dict[str, Any] = {"kind": self._kind(), **self._conditions()}
+        asked: dict[str, Any] = self._conditions()
         if "projection" in self._asked:
             asked["columns"] = [str(field).lower() for field in self._asked["projection"]]
         if self._take is not None:
             asked["take"] = self._take
-        return Rows(_stationdb.scan_records(self._collection._services._core, asked))
+        core = self._collection._services._core
+        if self._collection._plan.record.__name__ == "Step":
+            return Rows(_stationdb.scan_steps(core, asked))
+        return Rows(_stationdb.scan_records(core, {"kind": self._kind(), **asked}))
 
     def to_arrow(self) -> pyarrow.Table:
         """All records as a `pyarrow.Table`."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from . import services
-from ._record import wire
-from ._stationdb import RunCore, begin_run, resume_run
+from ._record import wire, wires
+from ._rows import Rows
+from ._stationdb import RunCore, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
 from .records import Step, TestResult
 
@@ -189,12 +191,29 @@ class RunStep:
 
 
 class _Steps:
-    """What has steps: a run, or a sequence of one."""
+    """What has steps, and ends with its block: a run, or a sequence of one."""
 
-    __slots__ = ("_parent", "_run")
+    __slots__ = ("_is_done", "_parent", "_run")
 
     _run: Run
     _parent: str | None
+    _is_done: bool
+
+    @abstractmethod
+    def finish(self, status: _Status = None) -> Any:
+        """Ends it, durably: with this status, or that of the worst of its steps."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_done:
+            self.finish(None if kind is None else _of_error(kind))
 
     def step(self, name: str, step_type: str | None = None) -> RunStep:
         """A step, which is stored when its block ends.
@@ -215,7 +234,7 @@ class _Steps:
 class RunSequence(_Steps):
     """A step of a run with steps within it. `Run.sequence` returns one."""
 
-    __slots__ = ("_is_done",)
+    __slots__ = ()
 
     def __init__(self, run: Run, id: str) -> None:
         self._run = run
@@ -233,18 +252,6 @@ class RunSequence(_Steps):
         self._is_done = True
         return found
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._is_done:
-            self.finish(None if kind is None else _of_error(kind))
-
 
 class Run(_Steps):
     """A run of a test: a result that is stored step by step. `Results.begin` returns one.
@@ -256,7 +263,7 @@ class Run(_Steps):
     block raises, ERRORED, or TERMINATED for Ctrl-C.
     """
 
-    __slots__ = ("_core", "_is_done", "_results")
+    __slots__ = ("_core", "_results")
 
     def __init__(self, results: Results, core: RunCore) -> None:
         self._run = self
@@ -298,18 +305,6 @@ class Run(_Steps):
     def terminate(self) -> TestResult:
         """Ends the run as TERMINATED."""
         return self.finish("TERMINATED")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._is_done:
-            self.finish(None if kind is None else _of_error(kind))
 
     def __repr__(self) -> str:
         return f"<Run {self.id}{', ended' if self._is_done else ''}>"
@@ -369,3 +364,40 @@ class Results(services.Results):
         'TERMINATED'
         """
         return Run(self, resume_run(self._services._core, id))
+
+    def measurements(
+        self,
+        name: str | None = None,
+        *,
+        path: str | None = None,
+        filter: str | tuple[Any, ...] | None = None,
+        result_filter: str | tuple[Any, ...] | None = None,
+        columns: Iterable[str] | None = None,
+        take: int | None = None,
+    ) -> Rows:
+        """Measurements of steps as rows, with members of their steps and results.
+
+        `name` and `path` are those of the measurements and of their steps, `filter` is about steps
+        and `result_filter` about results: texts, or tuples of a text with @0, @1, … and their
+        values. The order is not defined.
+
+        Raises `InvalidArgumentError` for a filter that is wrong.
+
+        >>> with db.results.begin("156502A-11L", "SN-6", "Final test") as run:
+        ...     _ = run.step("Noise").measure("noise", 1.5, "dB", high=2).finish()
+        >>> db.results.measurements("noise", columns=["value", "units"]).to_pylist()
+        [{'value': 1.5, 'units': 'dB'}]
+        """
+        asked: dict[str, Any] = {"name": name, "path": path, "take": take}
+        if columns is not None:
+            asked["columns"] = list(columns)
+        for given, member, values in (
+            (filter, "filter", "substitutions"),
+            (result_filter, "resultFilter", "resultSubstitutions"),
+        ):
+            if isinstance(given, tuple):
+                asked[member], asked[values] = given[0], wires(given[1:])
+            else:
+                asked[member] = given
+        asked = {key: value for key, value in asked.items() if value is not None}
+        return Rows(scan_measurements(self._services._core, asked))
