@@ -106,13 +106,13 @@ fn what_others_change_between_two_commits_stays() {
             passed(&other, &[&new]);
             // A product and a template name others, a candidate gets one, and a table another result.
             let product = CreateProductRequest::new("P-1").file_ids([linked.clone()]);
-            other.create_products(vec![product]).unwrap().into_result().unwrap();
+            other.create_products(vec![product]).unwrap().require_all().unwrap();
             let template = CreateWorkItemTemplateRequest::new()
                 .name("T")
                 .r#type("testplan")
                 .template_group("G")
                 .file_ids([adopted.clone()]);
-            other.create_work_item_templates(vec![template]).unwrap().into_result().unwrap();
+            other.create_work_item_templates(vec![template]).unwrap().require_all().unwrap();
             let change = UpdateResultRequest::new().id(updated.clone()).file_ids([moved.clone()]);
             other.update_results(vec![change], false, false).unwrap().require_all().unwrap();
             let change = ModifyTableRequest::new().test_result_id(updated.to_string());
