@@ -57,8 +57,8 @@ pub fn salvage(look: &OutputFlags, damaged: &Path, dir: &Path, interrupt: &Inter
     Err(Failure::new(
         Code::Damaged,
         format!(
-            "{} has {} records and {} rows; {lost} losses, and {unproven} entries that may be earlier \
-             versions",
+            "{} has {} records and {} rows; entries that are lost: {lost}, that may be earlier \
+             versions: {unproven}",
             dir.display(),
             report.records,
             report.rows
