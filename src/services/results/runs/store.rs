@@ -109,8 +109,8 @@ fn specification(draft: &Draft<'_>, result: &TestResult, spec_id: &str) -> Resul
         .index_keys::<Specification>(Specification::BY_SPEC, &key::of_str(part_number))?
         .is_empty();
     Err(unknown(if misnamed {
-        " (there are specifications with this part number as their productId, which has to be the id \
-         of the product)"
+        " (specifications have this part number as their productId, which has to be the id of the \
+         product)"
     } else {
         ""
     }))
