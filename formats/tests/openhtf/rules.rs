@@ -328,6 +328,7 @@ fn errors_name_the_place_and_change_nothing() {
             r#"{"phases": [{"measurements": {"m": {"validators": [7]}}}]}"#,
             "phases[0].measurements.m.validators[0]: expected a text, found a number",
         ),
+        (r#"{"a": 1, "serial": "SN-1"}"#, "it is no record of OpenHTF"),
         (r#"{"subtests": [{"name": 5}]}"#, "subtests[0].name: expected a text, found a number"),
     ] {
         let message = bench.refusal(text);
