@@ -12,7 +12,7 @@ use stationdb::tables::{
     Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod,
     DecimationOptions, FilterOperation, QueryDecimatedDataRequest, ScanRequest,
 };
-use stationdb::{Identity, Session, Store};
+use stationdb::{Control, Identity, Session, Store};
 
 use crate::common::{Res, Scale, hash, median, timed};
 use crate::measurements::v1;
@@ -68,7 +68,7 @@ pub fn run(scale: &Scale) -> Res<()> {
             .family(format!("Family {}", at % 7))
     });
     let made = session.create_products(products.collect())?.products;
-    let ids: Vec<_> = made.into_iter().flatten().filter_map(|product| product.id).collect();
+    let ids: Vec<_> = made.into_iter().filter_map(|product| product.id).collect();
     assert_eq!(ids.len(), PRODUCTS);
 
     let batch = rows(million)?;
@@ -119,7 +119,7 @@ pub fn run(scale: &Scale) -> Res<()> {
         Ok(())
     })?;
     calls(scale, "query_1k_records", reads, |_| {
-        let query = QueryProductsRequest::new().take(PRODUCTS as i32);
+        let query = QueryProductsRequest::new().take(PRODUCTS as i64);
         assert_eq!(session.query_products(query)?.products.len(), PRODUCTS);
         Ok(())
     })?;

@@ -12,7 +12,7 @@ use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::{Float64Type, TimestampMillisecondType};
 use stationdb::prelude::*;
 use stationdb::tables::{DecimationMethod, QueryTablesRequest, ScanRequest};
-use stationdb::{Identity, Session, Store};
+use stationdb::{Control, Identity, Session, Store};
 
 use crate::common::{Res, Scale, blocks_below, hash, quantile, timed};
 use crate::measurements::{batch, create_table, open, schema, ts, v1, v2, v3};
