@@ -39,7 +39,7 @@ fn what_is_whole_of_a_damaged_store_is_salvaged() {
     let text = run(program(directory).args(["part", "salvage", "store"])).bad(6);
     assert!(text.contains("part has ") && text.contains("are lost: 1"), "{text}");
     assert_eq!(run(program(directory).args(["part", "ls", "products", "--json"])).good(), listed);
-    run(program(directory).args(["part", "salvage", "missing"])).bad(3);
+    run(program(directory).args(["other", "salvage", "missing"])).bad(5);
 }
 
 #[test]
