@@ -371,6 +371,8 @@ def test_a_run_that_is_ended_from_outside(tmp_path: Path, number: int) -> None:
             if killed
             else {"test_first": "PASSED", "test_ends": "TERMINATED"}
         )
+        measured = [one["name"] for one in db.results.measurements().to_pylist()]
+        assert sorted(measured) == (["a"] if killed else ["a", "b"])
     if killed:
         (tmp_path / "test_it.py").write_text("def test_good(): pass\n")
         assert pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path).returncode == 0

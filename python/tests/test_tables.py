@@ -233,7 +233,8 @@ def test_writers_end_with_what_they_are_in(tmp_path: Path) -> None:
         assert db.tables.get("rows").rows().to_numpy()["t"].tolist()[3:] == [20, 21, 30, 32]
 
 
-def test_tables_are_found(db: stationdb.Store) -> None:
+def test_tables_are_found(db: stationdb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stationdb._tables._PAGE", 2)
     for at in range(5):
         db.tables.create(f"n{at}", {"t": int, "v": float}, index="t", properties={"at": str(at)})
     assert len(list(db.tables)) == 5
@@ -254,6 +255,7 @@ def test_numbered_waveforms_are_drawn(db: stationdb.Store, tmp_path: Path) -> No
     whole = table.plot(number=1)
     part = table.plot(number=1, start=0.01, stop=0.02)
     assert whole.svg != part.svg and "volts / V" in whole.svg
+    assert table.plot(number=1, start=0.01).svg != part.svg
     assert ">8<" in whole.svg and ">8<" not in part.svg
     with pytest.raises(errors.InvalidArgumentError, match="number=1"):
         table.plot()

@@ -246,11 +246,6 @@ class _Run:
     def _take(self, found: dict[str, Any], value: dict[str, Any]) -> None:
         """Takes measurements and files of a test. Each file is one of the result at once."""
         found["parameters"] = value["parameters"]
-        bad = {"Failed": "FAILED", "Errored": "ERRORED"}
-        for one in value["parameters"]:
-            status = bad.get(one["status"])
-            if status is not None and found["status"] == "PASSED":
-                found["status"] = status
         for name, data in value["files"]:
             with self.store.transaction() as tx:
                 file = tx.files.upload(base64.b64decode(data), name=name)
