@@ -65,17 +65,16 @@ def test_a_run_is_a_result(db: stationdb.Store) -> None:
 
 
 def test_what_raises_in_a_run(db: stationdb.Store) -> None:
-    with pytest.raises(ZeroDivisionError):
-        with db.results.begin("P-1", "SN-1", "Final") as run:
-            with run.step("Power"):
-                raise ZeroDivisionError("no load")
+    run = db.results.begin("P-1", "SN-1", "Final")
+    with pytest.raises(ZeroDivisionError), run, run.step("Power"):
+        raise ZeroDivisionError("no load")
     step = db.steps.query().one()
     assert status(step) == "ERRORED" and step.data is not None
     assert step.data.text == "ZeroDivisionError: no load"
     assert status(run.result()) == "ERRORED"
-    with pytest.raises(KeyboardInterrupt):
-        with db.results.begin("P-1", "SN-2", "Final") as run:
-            raise KeyboardInterrupt
+    run = db.results.begin("P-1", "SN-2", "Final")
+    with pytest.raises(KeyboardInterrupt), run:
+        raise KeyboardInterrupt
     assert status(run.result()) == "TERMINATED"
 
 

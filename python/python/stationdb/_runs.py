@@ -90,9 +90,9 @@ class RunStep:
         the specification of the product with the `spec_id` `spec`, whose limits are outside.
         """
         # A number of numpy.
-        item = getattr(value, "item", None)
-        if callable(item):
-            value = item()
+        given: Any = value
+        if callable(getattr(given, "item", None)):
+            value = given.item()
         rules = (low is not None or high is not None, equals is not None, spec is not None)
         if sum(rules) > 1:
             raise InvalidArgumentError(
