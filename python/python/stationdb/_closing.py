@@ -1,4 +1,4 @@
-"""What closes at the end of its `with` block."""
+"""What ends with its `with` block."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing:
-    """A context manager that calls its `close`, after an error too."""
+class Block:
+    """A context manager that learns how its block ended."""
 
     __slots__ = ()
 
     @abstractmethod
-    def close(self) -> None:
-        """Ends it. Does nothing the second time."""
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
+        """Ends it; `kind` is the type of the exception that left the block, if one did."""
 
     def __enter__(self) -> Self:
         return self
@@ -25,4 +25,17 @@ class Closing:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end(kind, error)
+
+
+class Closing(Block):
+    """A context manager that calls its `close`, after an error too."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends it. Does nothing the second time."""
+
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         self.close()

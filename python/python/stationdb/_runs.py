@@ -6,10 +6,10 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from . import services
+from ._closing import Block
 from ._record import wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, begin_run, resume_run, scan_measurements
@@ -34,7 +34,7 @@ def _of_error(kind: type[BaseException]) -> str:
     return "ERRORED" if issubclass(kind, Exception) else "TERMINATED"
 
 
-class RunStep:
+class RunStep(Block):
     """A step of a run, which is stored, durably, when its block ends. `Run.step` returns one.
 
     Its status is FAILED if a measurement is outside of its limits, ERRORED if one has no value or if
@@ -172,15 +172,7 @@ class RunStep:
         self._is_done = True
         return self.stored
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         if self._is_done:
             return
         if kind is not None:
@@ -190,7 +182,7 @@ class RunStep:
         self.finish()
 
 
-class _Steps:
+class _Steps(Block):
     """What has steps, and ends with its block: a run, or a sequence of one."""
 
     __slots__ = ("_is_done", "_parent", "_run")
@@ -203,15 +195,7 @@ class _Steps:
     def finish(self, status: _Status = None) -> Any:
         """Ends it, durably: with this status, or that of the worst of its steps."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         if not self._is_done:
             self.finish(None if kind is None else _of_error(kind))
 

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _stationdb
 from ._changes import Changes, Subscriber
+from ._closing import Block
 from ._rows import Rows
 from ._record import encoded
 from ._stationdb import ChangesCore, SessionCore
@@ -272,7 +272,7 @@ class Session(Services):
         return f"<Session of {self.user!r} on {self._core.path!r}>"
 
 
-class Transaction(Services):
+class Transaction(Services, Block):
     """Several writes as one: see `Services.transaction`.
 
     It commits when its block ends, and rolls back when the block raises. It reads its own writes;
@@ -299,12 +299,7 @@ class Transaction(Services):
         self._core = self._parent.begin()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         try:
             if kind is None:
                 self._flush_writers()
