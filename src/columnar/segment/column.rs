@@ -8,7 +8,8 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use super::checked::CheckedFile;
 use super::decode::{
-    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, append_valid, hybrid, validity,
+    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, append_valid, hybrid, scattered,
+    validity,
 };
 use super::dictionary::Dictionaries;
 use super::values::{Cells, Part, Physical, Values, no_values, physical};
@@ -27,6 +28,9 @@ const GAP: usize = 3 * 1024;
 const FEW_RANGES: usize = 4;
 /// A gap of at most this many codes between wanted codes is decoded, too.
 const GAP_ROWS: usize = 128;
+/// Codes are read one by one if at most one range in so many rows is wanted: that takes as long as
+/// unpacking about so many.
+const SCATTERED_ROWS: usize = 8;
 /// Bytes of adjacent pages that are read together.
 const TOGETHER: u64 = 64 * 1024;
 
@@ -108,6 +112,8 @@ struct Stretch<'a> {
     first: usize,
     cells: Cells<'a>,
     valid: Option<&'a [bool]>,
+    /// If only the wanted rows were decoded, the row after the last one of them.
+    wanted_end: Option<usize>,
 }
 
 impl Stretch<'_> {
@@ -116,6 +122,11 @@ impl Stretch<'_> {
     fn parts(&self, ranges: &[Range<usize>], at: &mut usize, parts: &mut Vec<Range<usize>>) {
         let (first, end) = (self.first, self.first + self.cells.len());
         parts.clear();
+        if let Some(end) = self.wanted_end {
+            parts.push(0..self.cells.len());
+            *at += ranges.iter().skip(*at).take_while(|range| range.end <= end).count();
+            return;
+        }
         while let Some(range) = ranges.get(*at).filter(|range| range.start < end) {
             let (from, to) = (range.start.max(first), range.end.min(end));
             if from < to {
@@ -155,6 +166,8 @@ pub(super) struct Scratch {
     /// The buffers of the other types.
     others: Vec<(Physical, Box<dyn Values>, Box<dyn Values>)>,
     dictionary: Option<Arc<dyn Values>>,
+    /// Whether the wanted rows of a page may be visited alone.
+    gathers: bool,
     /// Nulls that were made, for columns without values.
     nulls: Vec<ArrayRef>,
 }
@@ -170,6 +183,7 @@ impl Scratch {
             spread: no_values(data_type),
             others: Vec::new(),
             dictionary: None,
+            gathers: false,
             nulls: Vec::new(),
         }
     }
@@ -220,14 +234,16 @@ impl ColumnChunk<'_> {
     }
 
     /// Visits decoded rows that cover all of `ranges`, in order. Rows between the ranges may be
-    /// visited, too.
+    /// visited, too; with `gathers`, the wanted rows of a page may be visited alone.
     fn visit(
         &self,
         ranges: &[Range<usize>],
+        gathers: bool,
         scratch: &mut Scratch,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         scratch.begin(self.data_type);
+        scratch.gathers = gathers;
         let width = scratch.values.width().filter(|_| self.is_plain && !self.is_nullable);
         // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
@@ -298,6 +314,7 @@ impl ColumnChunk<'_> {
                 first: span.start,
                 cells: Cells::Values(&*scratch.values),
                 valid: None,
+                wanted_end: None,
             })?;
             // A range that extends beyond this page continues in the next one.
             if span.end == page.end {
@@ -317,8 +334,7 @@ impl ColumnChunk<'_> {
         scratch: &mut Scratch,
         visit: &mut Visit<'_>,
     ) -> Result<(usize, usize)> {
-        // Pages with their wanted rows, counted from the first row of the page; ranges that are
-        // close together are joined.
+        // Pages with their wanted rows, counted from the first row of the page.
         let mut pages: Vec<(Range<usize>, Range<u64>, Vec<Range<usize>>)> = Vec::new();
         let mut at = first;
         let mut page = first_page;
@@ -331,7 +347,7 @@ impl ColumnChunk<'_> {
             while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
                 let part =
                     range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
-                join_near(&mut wanted, part, GAP_ROWS);
+                wanted.push(part);
                 if range.end > rows.end {
                     break;
                 }
@@ -385,13 +401,36 @@ impl ColumnChunk<'_> {
         if is_coded && valid.is_none() {
             let (&width, body) = body.split_first().ok_or_else(damaged)?;
             let dictionary = self.dictionary_of(&mut scratch.dictionary)?;
-            for wanted in wanted {
+            let (Some(start), Some(end)) =
+                (wanted.first().map(|first| first.start), wanted.last().map(|last| last.end))
+            else {
+                return Ok(());
+            };
+            let covered: usize = wanted.iter().map(ExactSizeIterator::len).sum();
+            if scratch.gathers
+                && (covered + wanted.len()).saturating_mul(SCATTERED_ROWS) <= end - start
+            {
                 scratch.codes.clear();
-                hybrid(body, usize::from(width), wanted.clone(), &mut scratch.codes)
+                scattered(body, usize::from(width), wanted, &mut scratch.codes)
                     .ok_or_else(damaged)?;
                 check_codes(&scratch.codes, &**dictionary)?;
+                return visit(&Stretch {
+                    first: rows.start + start,
+                    cells: Cells::Codes(&scratch.codes, &**dictionary),
+                    valid: None,
+                    wanted_end: Some(rows.start + end),
+                });
+            }
+            // Ranges that are close together are decoded together.
+            let mut joined = Vec::new();
+            wanted.iter().for_each(|range| join_near(&mut joined, range.clone(), GAP_ROWS));
+            for wanted in joined {
+                scratch.codes.clear();
+                let first = rows.start + wanted.start;
+                hybrid(body, usize::from(width), wanted, &mut scratch.codes).ok_or_else(damaged)?;
+                check_codes(&scratch.codes, &**dictionary)?;
                 let cells = Cells::Codes(&scratch.codes, &**dictionary);
-                visit(&Stretch { first: rows.start + wanted.start, cells, valid: None })?;
+                visit(&Stretch { first, cells, valid: None, wanted_end: None })?;
             }
             return Ok(());
         }
@@ -441,7 +480,8 @@ impl ColumnChunk<'_> {
         }
         // Without nulls there is one value for each row.
         let Some(valid) = valid else {
-            return visit(&Stretch { first: rows.start + first, cells, valid: None });
+            let first = rows.start + first;
+            return visit(&Stretch { first, cells, valid: None, wanted_end: None });
         };
         let valid = valid.get(first..).ok_or_else(damaged)?;
         scratch.spread.clear();
@@ -450,6 +490,7 @@ impl ColumnChunk<'_> {
             first: rows.start + first,
             cells: Cells::Values(&*scratch.spread),
             valid: Some(valid),
+            wanted_end: None,
         })
     }
 
@@ -486,7 +527,7 @@ impl ColumnChunk<'_> {
         out: &mut DecodedColumn,
     ) -> Result<()> {
         let (mut at, mut parts) = (0, Vec::new());
-        self.visit(ranges, scratch, &mut |stretch| {
+        self.visit(ranges, true, scratch, &mut |stretch| {
             stretch.parts(ranges, &mut at, &mut parts);
             out.append(stretch, &parts, self.is_nullable)
         })
@@ -505,7 +546,7 @@ impl ColumnChunk<'_> {
         // The result of the test for each dictionary entry, and the entry that passes if it is the
         // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
-        self.visit(ranges, &mut Scratch::new(self.data_type), &mut |stretch| {
+        self.visit(ranges, false, &mut Scratch::new(self.data_type), &mut |stretch| {
             passing.clear();
             stretch.parts(ranges, &mut at, &mut parts);
             for rows in parts.iter().cloned() {

@@ -139,6 +139,72 @@ pub(super) fn hybrid(
     Some(())
 }
 
+/// Appends the numbers of `width` bits in the ranges `wanted`, which are ascending and not empty, to
+/// `out`. Packed numbers between them are not unpacked, so this pays where few are wanted.
+pub(super) fn scattered(
+    bytes: &[u8],
+    width: usize,
+    wanted: &[Range<usize>],
+    out: &mut Vec<u32>,
+) -> Option<()> {
+    let mask = u32::MAX.checked_shr(u32::BITS.checked_sub(u32::try_from(width).ok()?)?);
+    let total: usize = wanted.iter().map(ExactSizeIterator::len).sum();
+    let Some(mask) = mask else {
+        // Numbers of no bits.
+        out.resize(out.len().checked_add(total)?, 0);
+        return Some(());
+    };
+    out.reserve(total);
+    let mut bytes = ByteReader::new(bytes);
+    let mut wanted = wanted.iter().cloned();
+    let Some(mut range) = wanted.next() else { return Some(()) };
+    // Position of the first number of the run.
+    let mut first: usize = 0;
+    loop {
+        let run = next_run(&mut bytes, width)?;
+        let (Run::Same { count, .. } | Run::Packed { count, .. }) = run;
+        let end = first.checked_add(count)?;
+        if count == 0 {
+            return None;
+        }
+        while range.start < end {
+            let to = range.end.min(end);
+            match run {
+                Run::Same { value, .. } => out.resize(out.len() + (to - range.start), value),
+                Run::Packed { bytes, .. } => {
+                    for at in range.start..to {
+                        out.push(packed(bytes, (at - first) * width, width)? & mask);
+                    }
+                }
+            }
+            if to < range.end {
+                range.start = to;
+                break;
+            }
+            match wanted.next() {
+                Some(next) => range = next,
+                None => return Some(()),
+            }
+        }
+        first = end;
+    }
+}
+
+/// The 32 bits from `bit` on, of which `width` are within `bytes`.
+fn packed(bytes: &[u8], bit: usize, width: usize) -> Option<u32> {
+    let rest = bytes.get(bit / 8..)?;
+    let word = match rest.first_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None if rest.len() * 8 < bit % 8 + width => return None,
+        None => {
+            let mut word = [0; 8];
+            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            u64::from_le_bytes(word)
+        }
+    };
+    Some((word >> (bit % 8)) as u32)
+}
+
 /// Splits a data page of a nullable column into definition levels and values. Returns the validity
 /// of the rows, which is `None` if no row is null, and the values.
 pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &[u8])> {
@@ -300,9 +366,51 @@ mod tests {
                             && (wanted.is_empty() || values.len() == wanted.end - first)
                     );
                 }
+                let mut numbers = Vec::new();
+                let few: Vec<Range<usize>> =
+                    (0..round % 9).map(|at| at * 37 + round % 31..at * 37 + 33).collect();
+                if scattered(part, round % 34, &few, &mut numbers).is_some() {
+                    assert_eq!(
+                        numbers.len(),
+                        few.iter().map(ExactSizeIterator::len).sum::<usize>()
+                    );
+                }
                 let _ = (PageHeader::read(part), validity(part, round % 300));
             }
         }
+    }
+
+    #[test]
+    fn scattered_numbers_are_those_of_a_whole_read() {
+        // 5 times 3, 16 packed numbers, 4 times 6, of three bits.
+        let mut bytes = vec![5 << 1, 3, 2 << 1 | 1];
+        bytes.extend([0x88, 0x58, 0xfa, 0xff, 0x00, 0xff]);
+        bytes.extend([4 << 1, 6]);
+        let mut whole = Vec::new();
+        hybrid(&bytes, 3, 0..25, &mut whole).unwrap();
+        assert_eq!(whole[..5], [3; 5]);
+        assert_eq!(whole[21..], [6; 4]);
+        for from in 0..25 {
+            for to in from + 1..=25 {
+                for gap in 1..9 {
+                    let wanted: Vec<Range<usize>> =
+                        (from..to).step_by(gap).map(|at| at..(at + gap / 2 + 1).min(to)).collect();
+                    if wanted.windows(2).any(|pair| pair[0].end > pair[1].start) {
+                        continue;
+                    }
+                    let mut out = Vec::new();
+                    scattered(&bytes, 3, &wanted, &mut out).unwrap();
+                    let expected: Vec<u32> =
+                        wanted.iter().flat_map(|range| whole[range.clone()].to_vec()).collect();
+                    assert_eq!(out, expected, "{wanted:?}");
+                }
+            }
+        }
+        assert_eq!(scattered(&bytes, 3, &[3..4, 24..26], &mut Vec::new()), None);
+        assert_eq!(scattered(&bytes, 33, &[0..1, 2..3], &mut Vec::new()), None);
+        let mut none = vec![1];
+        scattered(&bytes, 0, &[7..9, 30..31], &mut none).unwrap();
+        assert_eq!(none, [1, 0, 0, 0]);
     }
 
     #[test]
@@ -323,6 +431,9 @@ mod tests {
             for wanted in [0..1, 0..31, 0..32, 0..33, 0..40, 5..6, 31..34, 32..40, 39..40] {
                 let mut out = vec![9];
                 hybrid(&bytes, width, wanted.clone(), &mut out).unwrap();
+                assert_eq!(out[1..], numbers[wanted.clone()], "{width}");
+                out.truncate(1);
+                scattered(&bytes, width, std::slice::from_ref(&wanted), &mut out).unwrap();
                 assert_eq!(out[1..], numbers[wanted], "{width}");
             }
         }
