@@ -177,8 +177,8 @@ fn read_ahead(
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);
         let run = view.run(run_at)?;
-        let found =
-            unit::read_keyed(run, &view.schema, predicates, rows.clone(), columns, control)?;
+        let left = unit::prune(run, predicates, rows.clone())?;
+        let found = unit::read_keyed(run, &view.schema, predicates, &left, columns, control)?;
         Ok(found.map(|(batch, keys, ranges)| {
             let rows = ranges.iter().flat_map(|range| range.start as u32..range.end as u32);
             Piece { run: run_at as u32, keys, batch, rows: rows.collect(), at: 0 }

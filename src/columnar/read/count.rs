@@ -13,6 +13,8 @@ use crate::value::{Control, limits};
 
 /// Rows below which a second thread costs more than it saves.
 const PARALLEL_ROWS: usize = 256 * 1024;
+/// A look at summaries takes about as long as reading one in so many of their rows.
+const SUMMARY_ROWS: usize = 64;
 
 /// All units of all runs, each with the number of its run.
 pub(in crate::columnar) fn all_units(view: &TableView) -> Vec<(usize, Range<usize>)> {
@@ -91,8 +93,15 @@ pub(crate) fn count_rows(
         return Ok(view.row_count());
     }
     let units = all_units(view);
-    let counts = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
-        unit::count(view.run(*run)?, &view.schema, predicates, rows.clone(), control)
+    // Summaries are looked at first, because they mostly leave too few rows for a second thread.
+    let rows = view.row_count() as usize;
+    let left = in_parallel(&units, rows / SUMMARY_ROWS, control, |(run, rows)| {
+        unit::prune(view.run(*run)?, predicates, rows.clone()).map(|left| (*run, left))
+    })?;
+    let left: Vec<_> = left.into_iter().filter(|(_, left)| !left.ranges.is_empty()).collect();
+    let rows = left.iter().map(|(_, left)| unit::row_count(&left.ranges)).sum();
+    let counts = in_parallel(&left, rows, control, |(run, left)| {
+        unit::count(view.run(*run)?, &view.schema, predicates, left, control)
     })?;
     Ok(counts.into_iter().map(|count| count as u64).sum())
 }

@@ -50,13 +50,12 @@ pub(crate) fn touched(
         let units = run.units();
         for rows in &units {
             control.check()?;
-            let (ranges, needed) = unit::prune(run, predicates, rows.clone())?;
-            let kept = unit::row_count(&ranges) as u64;
-            if needed.contains(&true) {
+            let left = unit::prune(run, predicates, rows.clone())?;
+            let kept = unit::row_count(&left.ranges) as u64;
+            if left.needed.contains(&true) {
                 out.rows_touched += kept;
             }
-            out.rows_passed +=
-                unit::count(run, &view.schema, predicates, rows.clone(), control)? as u64;
+            out.rows_passed += unit::count(run, &view.schema, predicates, &left, control)? as u64;
             if !is_sealed {
                 out.buffered_rows += unit::row_count(&run.live(rows.clone())) as u64;
                 continue;
@@ -66,7 +65,7 @@ pub(crate) fn touched(
             let page_of = |row: usize| (row - rows.start) / PAGE_ROWS;
             let mut last = None;
             let mut kept_pages = 0;
-            for range in &ranges {
+            for range in &left.ranges {
                 for page in
                     page_of(range.start)..=page_of(range.end.saturating_sub(1).max(range.start))
                 {

@@ -248,16 +248,24 @@ impl MergedScan {
                 (&self.view.schema, &self.predicates, &self.columns);
             let control = &self.control;
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
-            let pieces = in_parallel(&looks, rows, control, |look| {
+            // Summaries are looked at first: mostly they leave too few rows for a second thread.
+            let mut left = Vec::with_capacity(looks.len());
+            for look in looks {
+                let pruned = unit::prune(run, predicates, look)?;
+                if !pruned.ranges.is_empty() {
+                    left.push(pruned);
+                }
+            }
+            let rows_left = left.iter().map(|left| unit::row_count(&left.ranges)).sum();
+            let pieces = in_parallel(&left, rows_left, control, |left| {
                 let (batch, keys, ranges) = if with_keys {
-                    let look = look.clone();
-                    match unit::read_keyed(run, schema, predicates, look, columns, control)? {
+                    match unit::read_keyed(run, schema, predicates, left, columns, control)? {
                         Some(found) => found,
                         None => return Ok(None),
                     }
                 } else {
                     let picked =
-                        unit::pick(run, schema, predicates, look.clone(), columns, control)?;
+                        unit::pick_pruned(run, schema, predicates, left, columns, control)?;
                     if unit::row_count(&picked.ranges) == 0 {
                         return Ok(None);
                     }

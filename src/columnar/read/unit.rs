@@ -54,13 +54,24 @@ pub(in crate::columnar) fn verdicts(
     Ok(joined)
 }
 
-/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each test
-/// whether it must still be evaluated: not if every row of every remaining block passes.
+/// What summaries leave of rows.
+pub(in crate::columnar) struct Pruned {
+    /// The rows that are not deleted and that summaries do not exclude.
+    pub ranges: Vec<Range<usize>>,
+    /// For each test whether it must still be evaluated: not if every row of every remaining block
+    /// passes. Empty if no row has to be tested.
+    pub needed: Vec<bool>,
+}
+
+/// What summaries leave of `rows`.
 pub(in crate::columnar) fn prune(
     run: &Run,
     predicates: &Predicates,
     rows: Range<usize>,
-) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
+) -> Result<Pruned> {
+    if predicates.is_empty() || rows.is_empty() {
+        return Ok(Pruned { ranges: run.live(rows), needed: Vec::new() });
+    }
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut open = vec![true; count];
@@ -90,7 +101,7 @@ pub(in crate::columnar) fn prune(
     if run.has_dead() {
         ranges = ranges.into_iter().flat_map(|range| run.live(range)).collect();
     }
-    Ok((ranges, needed))
+    Ok(Pruned { ranges, needed })
 }
 
 /// The parts of `ranges` that a mask over their rows selects.
@@ -271,12 +282,22 @@ pub(in crate::columnar) fn pick(
     wanted: &[usize],
     control: &Control,
 ) -> Result<Picked> {
-    if predicates.is_empty() || rows.is_empty() {
-        return Ok(Picked { ranges: run.live(rows), columns: Vec::new() });
-    }
-    let (mut ranges, needed) = prune(run, predicates, rows)?;
+    pick_pruned(run, schema, predicates, &prune(run, predicates, rows)?, wanted, control)
+}
+
+/// [`pick`] of the rows that summaries leave.
+pub(in crate::columnar) fn pick_pruned(
+    run: &Run,
+    schema: &TableSchema,
+    predicates: &Predicates,
+    pruned: &Pruned,
+    wanted: &[usize],
+    control: &Control,
+) -> Result<Picked> {
+    let Pruned { ranges, needed } = pruned;
+    let mut ranges = ranges.clone();
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
-    let (by_column, joint) = open(predicates, &needed);
+    let (by_column, joint) = open(predicates, needed);
     for (column, tests) in by_column {
         if ranges.is_empty() {
             break;
@@ -298,19 +319,17 @@ pub(in crate::columnar) fn pick(
     Ok(Picked { ranges, columns })
 }
 
-/// Counts the rows of `rows` that pass, and decodes no more than the tests need.
+/// Counts the rows that pass of those that summaries leave, and decodes no more than the tests need.
 pub(in crate::columnar) fn count(
     run: &Run,
     schema: &TableSchema,
     predicates: &Predicates,
-    rows: Range<usize>,
+    pruned: &Pruned,
     control: &Control,
 ) -> Result<usize> {
-    if predicates.is_empty() || rows.is_empty() {
-        return Ok(row_count(&run.live(rows)));
-    }
-    let (mut ranges, needed) = prune(run, predicates, rows)?;
-    let (mut columns, mut joint) = open(predicates, &needed);
+    let Pruned { ranges, needed } = pruned;
+    let mut ranges = ranges.clone();
+    let (mut columns, mut joint) = open(predicates, needed);
     // The last test only counts.
     let last_joint = joint.pop();
     let last = if last_joint.is_none() { columns.pop() } else { None };
@@ -334,12 +353,12 @@ pub(in crate::columnar) fn count(
 /// Rows with these columns, their index values, and the ranges that they are in.
 pub(in crate::columnar) type KeyedRows = (RecordBatch, Vec<i64>, Vec<Range<usize>>);
 
-/// Reads the rows of `rows` that pass; `None` if there are none.
+/// Reads the rows that pass of those that summaries leave; `None` if there are none.
 pub(in crate::columnar) fn read_keyed(
     run: &Run,
     schema: &TableSchema,
     predicates: &Predicates,
-    rows: Range<usize>,
+    pruned: &Pruned,
     columns: &[usize],
     control: &Control,
 ) -> Result<Option<KeyedRows>> {
@@ -348,7 +367,7 @@ pub(in crate::columnar) fn read_keyed(
         wanted.push(schema.index());
         columns.len()
     });
-    let picked = pick(run, schema, predicates, rows, &wanted, control)?;
+    let picked = pick_pruned(run, schema, predicates, pruned, &wanted, control)?;
     if row_count(&picked.ranges) == 0 {
         return Ok(None);
     }
