@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::view::{Run, TableView};
 use crate::arrow::array::RecordBatch;
-use crate::columnar::schema::TableSchema;
+use crate::columnar::schema::{TableSchema, misfit};
 use crate::error::Result;
 use crate::value::ranges::of_numbers;
 
@@ -70,11 +70,21 @@ pub(crate) fn picked_rows(
         if ranges.is_empty() {
             continue;
         }
-        let Some(picked) = pick(&run.read(schema, columns, &ranges)?)? else { continue };
-        let all: Vec<usize> = (0..schema.len()).collect();
-        let rows: Vec<usize> =
-            ranges.into_iter().flatten().skip(picked.start).take(picked.len()).collect();
-        return run.read(schema, &all, &of_numbers(rows)).map(Some);
+        let looked_at = run.read(schema, columns, &ranges)?;
+        let Some(picked) = pick(&looked_at)? else { continue };
+        let rows = ranges.into_iter().flatten().skip(picked.start).take(picked.len());
+        let ranges = of_numbers(rows);
+        let others: Vec<usize> = (0..schema.len()).filter(|at| !columns.contains(at)).collect();
+        let rest = run.read(schema, &others, &ranges)?;
+        let looked_at = looked_at.slice(picked.start, rest.num_rows());
+        let array = |column: usize| {
+            let is_known = columns.contains(&column);
+            let (batch, among) = if is_known { (&looked_at, columns) } else { (&rest, &*others) };
+            let at = among.iter().position(|other| *other == column)?;
+            batch.columns().get(at).cloned()
+        };
+        let arrays = (0..schema.len()).filter_map(array).collect();
+        return RecordBatch::try_new(schema.arrow().clone(), arrays).map(Some).map_err(misfit);
     }
     Ok(None)
 }

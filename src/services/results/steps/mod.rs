@@ -32,12 +32,12 @@ use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::{StepColumn, rows_with_id, steps_of};
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::model::tables::store_table::STEPS;
-use crate::model::{Status, TestResult};
+use crate::model::{Status, TestResult, places};
 use crate::services::batch;
 use crate::services::service_record::ServiceRecord;
 use crate::session::tables::{chunks, drop_rows, sealed_pick};
 use crate::session::{Access, Draft, View, What};
-use crate::value::RecordKey;
+use crate::value::{RecordKey, Stored as _};
 
 pub(super) use arrays::{Arrays, damaged, equals, text};
 use changes::StepChanges;
@@ -154,7 +154,10 @@ pub(super) fn delete_one(
 
 /// The workspace of a result, or of what is left of one, if the caller may see it.
 pub(super) fn workspace_of(view: &View<'_>, key: RecordKey) -> Result<Option<String>> {
-    if let Some(result) = view.by_key::<TestResult>(key)? {
+    let wanted = places(TestResult::members(), &mut std::iter::once(Some("workspace")));
+    if let Some(result) = view.part_by_key::<TestResult>(key, wanted)?
+        && view.visibility(TestResult::KIND).allows(result.workspace())
+    {
         return Ok(Some(result.workspace().to_owned()));
     }
     Ok(view.by_key::<RemainingSteps>(key)?.map(|remains| remains.workspace().to_owned()))
