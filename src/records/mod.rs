@@ -71,6 +71,14 @@ pub(crate) enum ReadSource<'a> {
 pub(crate) type Found<'f> = dyn FnMut(&[u8]) + 'f;
 
 impl<'a> ReadSource<'a> {
+    /// The sequence number of the commit whose state this is; `None` for one with other writes.
+    pub(crate) fn sequence(self) -> Option<u64> {
+        match self {
+            Self::Snapshot(snapshot) => Some(snapshot.sequence),
+            Self::Turn(_) | Self::File(_) => None,
+        }
+    }
+
     /// The value of a key.
     pub(crate) fn get(self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(space, key, <[u8]>::to_vec)

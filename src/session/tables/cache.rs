@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{number_of, stretches};
 use crate::columnar::{
-    DATA_SUFFIX, Layouts, MemoryRun, Run, SUMMARY_SUFFIX, Segment, SegmentMeta, batch_bytes,
-    batch_revision, decode_batch,
+    DATA_SUFFIX, Layouts, MemoryRun, Run, RunStorage, SUMMARY_SUFFIX, Segment, SegmentMeta,
+    TableView, batch_bytes, batch_revision, decode_batch,
 };
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
@@ -21,6 +21,8 @@ use crate::value::cache::{Cache, bounded};
 
 /// Number of open segments that are kept.
 const OPEN_SEGMENTS: usize = 256;
+/// Runs that the last opened rows of a table of the store may have to be kept.
+const OPENED_RUNS: usize = 64;
 /// Number of tables whose sorted buffer is kept, and the bytes of these buffers together.
 const KEPT_BUFFERS: usize = 64;
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -45,10 +47,30 @@ pub(crate) struct IndexLook {
     pub(super) end: u64,
 }
 
+/// The rows of a table in the state of a commit, by its sequence number.
+#[derive(Debug)]
+struct Opened {
+    table: &'static str,
+    sequence: u64,
+    rows: Arc<TableView>,
+}
+
+impl Opened {
+    fn has_segment(&self, id: u64) -> bool {
+        self.rows.runs().iter().any(|run| match run.stored() {
+            RunStorage::Segment(segment) => segment.meta().id == id,
+            RunStorage::Memory(_) => false,
+        })
+    }
+}
+
 /// The in-memory state of an open store's tables.
 #[derive(Debug)]
 pub(crate) struct TableCache {
     segments: Cache<u64, Arc<Segment>>,
+    /// The last opened rows of each table that the store keeps itself, which keep their segments
+    /// open.
+    opened: Mutex<Vec<Opened>>,
     buffers: Cache<Vec<u8>, KeptBuffer>,
     /// The deleted rows of each segment, with a fingerprint of the ordinals that they have.
     pub(super) dead: Cache<u64, (u64, Arc<[Range<usize>]>)>,
@@ -76,6 +98,7 @@ impl Default for TableCache {
         };
         Self {
             segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
+            opened: Mutex::default(),
             buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
             dead: bounded(OPEN_SEGMENTS, DEAD_BYTES, |_, (_, rows)| {
                 (rows.len() * size_of::<Range<usize>>())
@@ -185,6 +208,7 @@ impl TableCache {
             // no read uses, and try again.
             Err(error) if error.kind() == ErrorKind::Io => {
                 self.segments.clear();
+                lock(&self.opened).clear();
                 open()
             }
             outcome => outcome,
@@ -194,12 +218,31 @@ impl TableCache {
         Ok(run(opened))
     }
 
+    /// The rows of a table of the store in the state of a commit, if they were the last ones that
+    /// were kept.
+    pub(super) fn opened(&self, table: &str, sequence: u64) -> Option<Arc<TableView>> {
+        let opened = lock(&self.opened);
+        let known = opened.iter().find(|known| known.table == table)?;
+        (known.sequence == sequence).then(|| known.rows.clone())
+    }
+
+    /// Keeps the rows of a table of the store in the state of a commit. A snapshot of that commit
+    /// must be alive: until then no file of the segments is removed.
+    pub(super) fn keep_opened(&self, table: &'static str, sequence: u64, rows: &Arc<TableView>) {
+        let mut opened = lock(&self.opened);
+        opened.retain(|known| known.table != table);
+        if rows.runs().len() <= OPENED_RUNS {
+            opened.push(Opened { table, sequence, rows: rows.clone() });
+        }
+    }
+
     /// Drops the cached segment whose file at `path` is about to be removed: an open file would
     /// keep its bytes on the disk.
     pub(crate) fn forget(&self, path: &str) {
         if let Some(id) = segment_of(path) {
             self.segments.remove(&id);
             self.dead.remove(&id);
+            lock(&self.opened).retain(|known| !known.has_segment(id));
         }
     }
 
@@ -262,8 +305,43 @@ impl TableCache {
 mod tests {
     use super::*;
     use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-    use crate::columnar::{TableSchema, encode_batch};
+    use crate::columnar::{SegmentWriter, TableSchema, encode_batch};
+    use crate::disk::MemoryDisk;
     use crate::model::tables::data::{ColumnType, DataType, column};
+
+    /// A segment of one row.
+    fn segment(disk: &SharedDisk, id: u64, schema: &Arc<TableSchema>) -> Arc<Segment> {
+        let mut writer = SegmentWriter::new(disk.clone(), "t", id, schema.clone(), id).unwrap();
+        let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        writer.write(&RecordBatch::try_from_iter([("t", index)]).unwrap(), None).unwrap();
+        Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap())
+    }
+
+    #[test]
+    fn opened_rows_are_those_of_one_commit_and_hold_no_file_that_goes() {
+        let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
+        let schema = Arc::new(TableSchema::with_default_limit(columns).unwrap());
+        let disk: SharedDisk = Arc::new(MemoryDisk::default());
+        disk.create_dir_all("t").unwrap();
+        let rows = |ids: Range<u64>| {
+            let runs = ids.map(|id| segment(&disk, id, &schema).into()).collect();
+            Arc::new(TableView::new(schema.clone(), runs))
+        };
+        let cache = TableCache::default();
+        let known = |sequence| cache.opened("a", sequence).map(|rows| rows.runs().len());
+        cache.keep_opened("a", 7, &rows(1..3));
+        cache.keep_opened("b", 7, &rows(3..4));
+        assert_eq!((known(6), known(7), known(8)), (None, Some(2), None));
+        cache.keep_opened("a", 8, &rows(4..5));
+        assert_eq!((known(7), known(8)), (None, Some(1)));
+        cache.forget(&format!("tables/x/{:016x}{SUMMARY_SUFFIX}", 3));
+        assert!(cache.opened("b", 7).is_none() && known(8) == Some(1));
+        // More segments than may be kept open.
+        cache.keep_opened("a", 9, &rows(10..10 + OPENED_RUNS as u64));
+        assert_eq!(known(9), Some(OPENED_RUNS));
+        cache.keep_opened("a", 10, &rows(200..201 + OPENED_RUNS as u64));
+        assert_eq!((known(9), known(10)), (None, None));
+    }
 
     fn kept_bytes(cache: &TableCache) -> usize {
         cache.buffers.iter().map(|(_, kept)| kept.bytes).sum()

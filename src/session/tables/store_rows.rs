@@ -210,8 +210,18 @@ pub(crate) fn sealed(view: &View<'_>, table: &StoreTable) -> Result<Option<Arc<T
     if state.sealed_rows == 0 {
         return Ok(None);
     }
+    // A state that no commit has is not known by a sequence number.
+    let sequence = view.source().sequence();
+    let tables = &view.context().engine.tables;
+    if let Some(known) = sequence.and_then(|sequence| tables.opened(table.id, sequence)) {
+        return Ok(Some(known));
+    }
     let layouts = Layouts::unchanged(schema(table)?);
-    open_rows(view, table.id, &layouts, state.sealed_rows).map(Some)
+    let opened = open_rows(view, table.id, &layouts, state.sealed_rows)?;
+    if let Some(sequence) = sequence {
+        tables.keep_opened(table.id, sequence, &opened);
+    }
+    Ok(Some(opened))
 }
 
 /// The columns of a table that the store keeps itself, which never change.
