@@ -16,10 +16,11 @@ use super::stored::{
     result_key,
 };
 use crate::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, Float64Builder, Int64Builder, RecordBatch,
-    StringBuilder, TimestampMillisecondBuilder,
+    Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Float64Array,
+    Float64Builder, Int64Array, Int64Builder, RecordBatch, StringArray, StringBuilder,
+    TimestampMillisecondArray, TimestampMillisecondBuilder,
 };
-use crate::arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
+use crate::arrow::datatypes::Int64Type;
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::RecordKey;
@@ -153,9 +154,14 @@ fn json<T: Serialize>(value: &T, is_empty: bool) -> Option<String> {
 }
 
 fn damaged(column: StepColumn) -> Error {
+    damaged_at(column as usize)
+}
+
+/// The error about the column at a position.
+fn damaged_at(column: usize) -> Error {
+    let name = COLUMNS.get(column).map_or("", |(name, ..)| name);
     Error::corrupt(format!(
-        "the column {:?} of the table of steps is damaged; restore the store from a backup",
-        COLUMNS[column as usize].0
+        "the column {name:?} of the table of steps is damaged; restore the store from a backup"
     ))
 }
 
@@ -339,27 +345,57 @@ pub(crate) fn rows_with_id(
     Ok(Some(first..first.saturating_add(count)))
 }
 
-/// Reads the rows of a batch with all columns.
-struct Reader<'b> {
-    batch: &'b RecordBatch,
+/// A column of a batch in the type that it has.
+enum Cells<'b> {
+    /// No row has a value.
+    Nulls,
+    Bool(&'b BooleanArray),
+    Int(&'b Int64Array),
+    Time(&'b TimestampMillisecondArray),
+    Number(&'b Float64Array),
+    Text(&'b StringArray),
 }
 
-impl Reader<'_> {
-    fn array(&self, column: StepColumn) -> Result<&dyn Array> {
-        let arrays = self.batch.columns();
-        arrays.get(column as usize).map(|array| &**array).ok_or_else(|| damaged(column))
+impl<'b> Cells<'b> {
+    /// The column at a position; `None` if it is not there, or has another type.
+    fn of(batch: &'b RecordBatch, at: usize) -> Option<Self> {
+        let array = batch.columns().get(at)?;
+        let (_, data_type, _) = COLUMNS.get(at)?;
+        let cells = match data_type {
+            DataType::Bool => Self::Bool(array.as_boolean_opt()?),
+            DataType::Float64 => Self::Number(array.as_primitive_opt()?),
+            DataType::String => Self::Text(array.as_string_opt()?),
+            DataType::Timestamp => Self::Time(array.as_primitive_opt()?),
+            _ => Self::Int(array.as_primitive_opt()?),
+        };
+        let is_null = array.null_count() == array.len();
+        Some(if is_null { Self::Nulls } else { cells })
+    }
+}
+
+/// The value of a row; `None` for null.
+fn cell<A: ArrayAccessor>(array: A, row: usize) -> Option<A::Item> {
+    array.is_valid(row).then(|| array.value(row))
+}
+
+/// Reads the rows of a batch with all columns.
+struct Reader<'b> {
+    columns: Vec<Cells<'b>>,
+}
+
+impl<'b> Reader<'b> {
+    fn new(batch: &'b RecordBatch) -> Result<Self> {
+        let cells = |at| Cells::of(batch, at).ok_or_else(|| damaged_at(at));
+        Ok(Self { columns: (0..COLUMNS.len()).map(cells).collect::<Result<_>>()? })
     }
 
     fn int(&self, column: StepColumn, row: usize) -> Result<Option<i64>> {
-        let array = self.array(column)?;
-        if array.is_null(row) {
-            return Ok(None);
+        match self.columns.get(column as usize) {
+            Some(Cells::Nulls) => Ok(None),
+            Some(Cells::Int(ints)) => Ok(cell(*ints, row)),
+            Some(Cells::Time(times)) => Ok(cell(*times, row)),
+            _ => Err(damaged(column)),
         }
-        let ints = array.as_primitive_opt::<Int64Type>().map(|ints| ints.value(row));
-        let times = || array.as_primitive_opt::<TimestampMillisecondType>();
-        ints.or_else(|| times().map(|times| times.value(row)))
-            .map(Some)
-            .ok_or_else(|| damaged(column))
     }
 
     fn some_int(&self, column: StepColumn, row: usize) -> Result<i64> {
@@ -367,26 +403,31 @@ impl Reader<'_> {
     }
 
     fn number(&self, column: StepColumn, row: usize) -> Result<Option<f64>> {
-        let array = self.array(column)?;
-        let numbers = array.as_primitive_opt::<Float64Type>().ok_or_else(|| damaged(column))?;
-        Ok((!array.is_null(row)).then(|| numbers.value(row)))
+        match self.columns.get(column as usize) {
+            Some(Cells::Nulls) => Ok(None),
+            Some(Cells::Number(numbers)) => Ok(cell(*numbers, row)),
+            _ => Err(damaged(column)),
+        }
     }
 
-    fn flag(&self, column: StepColumn, row: usize) -> Result<bool> {
-        let flags = self.array(column)?.as_boolean_opt().ok_or_else(|| damaged(column))?;
-        Ok(!flags.is_null(row) && flags.value(row))
+    fn flag(&self, column: StepColumn, row: usize) -> Result<Option<bool>> {
+        match self.columns.get(column as usize) {
+            Some(Cells::Nulls) => Ok(None),
+            Some(Cells::Bool(flags)) => Ok(cell(*flags, row)),
+            _ => Err(damaged(column)),
+        }
     }
 
-    fn has_parameters(&self, row: usize) -> Result<Option<bool>> {
-        let has_data = !self.array(Of::HasParameters)?.is_null(row);
-        let is_list = self.flag(Of::HasParameters, row)?;
-        Ok(has_data.then_some(is_list))
+    fn str(&self, column: StepColumn, row: usize) -> Result<Option<&'b str>> {
+        match self.columns.get(column as usize) {
+            Some(Cells::Nulls) => Ok(None),
+            Some(Cells::Text(texts)) => Ok(cell(*texts, row)),
+            _ => Err(damaged(column)),
+        }
     }
 
     fn text(&self, column: StepColumn, row: usize) -> Result<Option<String>> {
-        let array = self.array(column)?;
-        let texts = array.as_string_opt::<i32>().ok_or_else(|| damaged(column))?;
-        Ok((!array.is_null(row)).then(|| texts.value(row).to_owned()))
+        Ok(self.str(column, row)?.map(str::to_owned))
     }
 
     fn some_text(&self, column: StepColumn, row: usize) -> Result<String> {
@@ -394,17 +435,17 @@ impl Reader<'_> {
     }
 
     fn json<T: DeserializeOwned + Default>(&self, column: StepColumn, row: usize) -> Result<T> {
-        match self.text(column, row)? {
+        match self.str(column, row)? {
             None => Ok(T::default()),
             Some(text) => {
-                serde_json::from_str(&text).map_err(|error| damaged(column).with_source(error))
+                serde_json::from_str(text).map_err(|error| damaged(column).with_source(error))
             }
         }
     }
 
     fn step(&self, row: usize) -> Result<StoredStep> {
         let text = self.text(Of::Text, row)?;
-        let has_parameters = self.has_parameters(row)?;
+        let has_parameters = self.flag(Of::HasParameters, row)?;
         Ok(StoredStep {
             seq: self.some_int(Of::Seq, row)?.cast_unsigned(),
             step_id: self.text(Of::StepId, row)?,
@@ -425,7 +466,7 @@ impl Reader<'_> {
             properties: self.json::<BTreeMap<String, String>>(Of::Properties, row)?,
             path: self.some_text(Of::Path, row)?,
             ancestor_ids: self.json(Of::AncestorIds, row)?,
-            has_children: self.flag(Of::HasChildren, row)?,
+            has_children: self.flag(Of::HasChildren, row)? == Some(true),
         })
     }
 
@@ -452,7 +493,7 @@ impl Reader<'_> {
 /// # Errors
 /// `Corrupt` when the rows are not those of whole steps.
 pub(crate) fn steps_of(batch: &RecordBatch) -> Result<Vec<(RecordKey, StoredStep)>> {
-    let reader = Reader { batch };
+    let reader = Reader::new(batch)?;
     let mut steps: Vec<(RecordKey, StoredStep)> = Vec::new();
     for row in 0..batch.num_rows() {
         let position = reader.some_int(Of::Position, row)?;
@@ -463,7 +504,7 @@ pub(crate) fn steps_of(batch: &RecordBatch) -> Result<Vec<(RecordKey, StoredStep
             steps.push((key, reader.step(row)?));
         }
         let Some((_, step)) = steps.last_mut() else { return Err(damaged(Of::Position)) };
-        if reader.flag(Of::IsParameter, row)? {
+        if reader.flag(Of::IsParameter, row)? == Some(true) {
             let parameters = step.data.as_mut().and_then(|data| data.parameters.as_mut());
             let parameters = parameters.ok_or_else(|| damaged(Of::HasParameters))?;
             if parameters.len() as i64 != position {

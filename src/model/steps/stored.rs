@@ -229,7 +229,12 @@ fn half(result: RecordKey, from: usize) -> u64 {
 #[must_use]
 pub(crate) fn result_key(index: i64, rest: i64) -> Option<RecordKey> {
     let first = index.cast_unsigned() ^ (1 << 63);
-    let bytes = [first.to_be_bytes(), rest.cast_unsigned().to_be_bytes()].concat();
+    key_of(first, rest.cast_unsigned())
+}
+
+/// The key with these halves.
+fn key_of(first: u64, rest: u64) -> Option<RecordKey> {
+    let bytes = (u128::from(first) << u64::BITS | u128::from(rest)).to_be_bytes();
     RecordKey::from_bytes(IdForm::Guid, &bytes)
 }
 
@@ -241,10 +246,7 @@ const VARIANT: u64 = 1 << 63;
 #[must_use]
 pub(crate) fn generated_id(result: RecordKey, seq: u64) -> String {
     let last = VARIANT | (seq & (VARIANT >> 1).wrapping_sub(1));
-    let bytes = [half(result, 0).to_be_bytes(), last.to_be_bytes()].concat();
-    RecordKey::from_bytes(IdForm::Guid, &bytes)
-        .map(|key| key.to_id(IdForm::Guid))
-        .unwrap_or_default()
+    key_of(half(result, 0), last).map(|key| key.to_id(IdForm::Guid)).unwrap_or_default()
 }
 
 /// The number of the step of a result whose generated id this is.
