@@ -1,7 +1,10 @@
 //! Tests of columns on the steps of chunks: a few members of a step tell whether the others have to
 //! be read.
 
+use std::sync::LazyLock;
+
 use memchr::memmem::Finder;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
@@ -10,6 +13,7 @@ use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::session::tables::RowChunk;
 use crate::value::Stored as _;
+use crate::value::cache::{Cache, bounded};
 use crate::value::stored::{self, Members, Payload};
 
 /// The columns that are members of a step, with their names.
@@ -75,6 +79,52 @@ fn time(step: &StoredStep, column: usize) -> Option<i64> {
     }
 }
 
+/// Chunks whose starts are kept: at least as many as wait to be sealed.
+const KEPT: usize = 16 * 1024;
+
+/// The least and the greatest start of the steps of a chunk.
+type Starts = (i64, i64);
+
+/// The starts of the steps of chunks, by hashes of the stored bytes.
+static STARTS: LazyLock<Cache<u128, Starts>> = LazyLock::new(|| bounded(KEPT, KEPT, |_, _| 1));
+
+fn starts_of(chunk: &RowChunk) -> Result<Starts> {
+    let hash = xxh3_128(&chunk.row);
+    if let Some(known) = STARTS.get(&hash) {
+        return Ok(known);
+    }
+    let mut starts = (i64::MAX, i64::MIN);
+    let (mut step, wanted) = (StoredStep::default(), members(&["startedAtMs"]));
+    stored::each_listed::<StoredStep>(chunk.payload()?, &mut |stored| {
+        stored::fill(&mut step, stored, wanted)?;
+        starts = (starts.0.min(step.started_at_ms), starts.1.max(step.started_at_ms));
+        Ok(true)
+    })?;
+    STARTS.insert(hash, starts);
+    Ok(starts)
+}
+
+/// The starts that steps need to pass all of these tests; `None` for any.
+fn wanted_starts(shapes: &[Shape]) -> Option<Starts> {
+    let (mut low, mut high) = (i64::MIN, i64::MAX);
+    for shape in shapes {
+        let Shape::Compare(column, comparison, Constant::Time(wanted)) = shape else { continue };
+        if *column != StepColumn::StartedAt as usize {
+            continue;
+        }
+        let wanted = *wanted;
+        match comparison {
+            Comparison::Eq => (low, high) = (low.max(wanted), high.min(wanted)),
+            Comparison::Ge => low = low.max(wanted),
+            Comparison::Gt => low = low.max(wanted.saturating_add(1)),
+            Comparison::Le => high = high.min(wanted),
+            Comparison::Lt => high = high.min(wanted.saturating_sub(1)),
+            Comparison::Ne => {}
+        }
+    }
+    ((low, high) != (i64::MIN, i64::MAX)).then_some((low, high))
+}
+
 /// Whether a step may pass a test. Tests that are not known here it may pass.
 fn may_pass(shape: &Shape, step: &StoredStep) -> bool {
     match shape {
@@ -120,6 +170,8 @@ pub(in crate::services::results) struct ChunkTest {
     /// Texts that are among the stored bytes of every step that passes. To look for them costs a
     /// fraction of decoding a step.
     needles: Vec<Finder<'static>>,
+    /// The starts that steps need to pass; `None` for any.
+    starts: Option<Starts>,
 }
 
 impl ChunkTest {
@@ -131,7 +183,8 @@ impl ChunkTest {
         let members = members_of(&shapes).unwrap_or(Members::ALL);
         let needles = shapes.iter().filter_map(needle);
         let needles = needles.map(|text| Finder::new(text).into_owned()).collect();
-        Self { has_all: shapes.len() == count, shapes, members, needles }
+        let starts = wanted_starts(&shapes);
+        Self { has_all: shapes.len() == count, shapes, members, needles, starts }
     }
 
     /// Whether no test reads something else than members of steps.
@@ -160,6 +213,12 @@ impl ChunkTest {
         chunk: &RowChunk,
         f: &mut dyn FnMut(&StoredStep, Payload<'_>) -> Result<bool>,
     ) -> Result<()> {
+        if let Some((low, high)) = self.starts {
+            let (least, greatest) = starts_of(chunk)?;
+            if greatest < low || high < least {
+                return Ok(());
+            }
+        }
         let payload = chunk.payload()?;
         if !self.may_contain(payload.bytes) {
             return Ok(());
@@ -236,6 +295,44 @@ mod tests {
             (Shape::Const(false), false),
         ] {
             assert_eq!(may_pass(&shape, &step), passes, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn the_starts_that_pass_follow_from_all_tests_of_them() {
+        let started =
+            |comparison, value| compare(StepColumn::StartedAt, comparison, Constant::Time(value));
+        let (least, greatest) = (i64::MIN, i64::MAX);
+        for (shapes, wanted) in [
+            (vec![], None),
+            (vec![compare(StepColumn::UpdatedAt, Comparison::Ge, Constant::Time(5))], None),
+            (vec![started(Comparison::Ne, 5)], None),
+            (vec![Shape::Any(vec![started(Comparison::Eq, 5)])], None),
+            (vec![started(Comparison::Ge, 5)], Some((5, greatest))),
+            (vec![started(Comparison::Gt, 5)], Some((6, greatest))),
+            (vec![started(Comparison::Le, 5)], Some((least, 5))),
+            (vec![started(Comparison::Lt, 5)], Some((least, 4))),
+            (vec![started(Comparison::Eq, 5)], Some((5, 5))),
+            (vec![started(Comparison::Ge, 3), started(Comparison::Lt, 5)], Some((3, 4))),
+            (
+                vec![
+                    started(Comparison::Ge, 5),
+                    started(Comparison::Ge, 3),
+                    started(Comparison::Gt, 1),
+                ],
+                Some((5, greatest)),
+            ),
+            (
+                vec![
+                    started(Comparison::Le, 5),
+                    started(Comparison::Le, 7),
+                    started(Comparison::Lt, 9),
+                ],
+                Some((least, 5)),
+            ),
+            (vec![started(Comparison::Eq, 3), started(Comparison::Eq, 5)], Some((5, 3))),
+        ] {
+            assert_eq!(wanted_starts(&shapes), wanted, "{shapes:?}");
         }
     }
 
