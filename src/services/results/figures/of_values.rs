@@ -244,7 +244,9 @@ impl Reader<'_, '_, '_> {
         }
         let places = columns.iter().map(|column| *column as usize).collect();
         let control = self.control.clone();
-        let mut scan = MergedScan::new(table, Arc::new(predicates), places, None, control)?;
+        let scan = MergedScan::new(table, Arc::new(predicates), places, None, control)?;
+        // All rows are wanted.
+        let mut scan = scan.expecting(usize::MAX);
         while let Some(chunk) = scan.next_chunk()? {
             let arrays = Arrays::new(chunk.batch.columns(), &columns);
             let places = reads_results.then(|| Places::of(&arrays)).transpose()?;

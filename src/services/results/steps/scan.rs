@@ -352,8 +352,12 @@ impl<'o> SealedSteps<'o> {
         }
         let places = columns.iter().map(|column| *column as usize).collect();
         let (view, predicates) = (table.clone(), Arc::new(predicates));
-        let scan =
+        let mut scan =
             MergedScan::new(view, predicates, places, None, control.clone())?.with_locators();
+        if !matches!(reads, Reads::Places) {
+            // All rows are wanted.
+            scan = scan.expecting(usize::MAX);
+        }
         Ok(Self {
             table,
             scan,
