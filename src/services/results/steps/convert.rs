@@ -318,7 +318,7 @@ fn stored_data(data: StepData) -> Result<StoredData> {
 fn copied_data(data: &StepData) -> Result<StoredData> {
     check_parameters(data)?;
     let copied = |entry: &BTreeMap<String, String>| {
-        stored_parameter(entry.iter().map(|(key, text)| (Cow::Borrowed(&**key), text.clone())))
+        stored_parameter(entry.iter().map(|(key, text)| (Cow::Borrowed(&**key), &**text)))
     };
     let parameters = data.parameters.as_ref().map(|all| all.iter().map(copied).collect());
     Ok(StoredData { text: data.text.clone(), parameters })
@@ -336,7 +336,9 @@ fn check_parameters(data: &StepData) -> Result<()> {
     Ok(())
 }
 
-fn stored_parameter<'k>(entry: impl Iterator<Item = (Cow<'k, str>, String)>) -> StoredParameter {
+fn stored_parameter<'k, T: AsRef<str> + Into<String>>(
+    entry: impl Iterator<Item = (Cow<'k, str>, T)>,
+) -> StoredParameter {
     let mut parameter = StoredParameter::default();
     for (key, text) in entry {
         let member = match &*key {
@@ -348,17 +350,21 @@ fn stored_parameter<'k>(entry: impl Iterator<Item = (Cow<'k, str>, String)>) -> 
             "comparisonType" => &mut parameter.comparison,
             "status" => &mut parameter.status,
             "specId" => &mut parameter.spec_id,
-            "measurement" => &mut parameter.text,
+            "measurement" => {
+                parameter.value = number(text.as_ref());
+                let is_shortest =
+                    parameter.value.is_some_and(|value| number_text(value) == text.as_ref());
+                if is_shortest {
+                    continue;
+                }
+                &mut parameter.text
+            }
             _ => {
-                parameter.extra.insert(key.into_owned(), text);
+                parameter.extra.insert(key.into_owned(), text.into());
                 continue;
             }
         };
-        *member = Some(text);
-    }
-    parameter.value = parameter.text.as_deref().and_then(number);
-    if parameter.value.is_some_and(|value| Some(number_text(value)) == parameter.text) {
-        parameter.text = None;
+        *member = Some(text.into());
     }
     parameter
 }
