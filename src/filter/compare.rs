@@ -267,8 +267,8 @@ impl<'c> Checker<'c> {
     /// How a text, such as a property, is compared with `other`; `None` if it is no text.
     fn conversion(&self, text: &Value, ast: &Ast, other: &Value, at: Span) -> Option<String> {
         let function = match other.ty {
-            Type::Int => "ToInt64",
-            Type::Double => "ToDouble",
+            // An integer of a text would be rounded.
+            Type::Int | Type::Double => "ToDecimal",
             Type::Bool => "ToBoolean",
             Type::Time => "ToDateTime",
             _ => return None,

@@ -433,3 +433,26 @@ fn text_searches_are_answered_by_the_caller() {
     assert!(!filter.matches(&row));
     assert_eq!(fault(&work_item("search(\"a\")", &[]).unwrap_err()).0, "unknown_function");
 }
+
+#[test]
+fn a_conversion_that_an_error_names_compiles_in_its_place() {
+    for (operand, operator, other) in [
+        ("properties[\"lot\"]", ">", "3"),
+        ("properties[\"lot\"]", "<=", "9.5"),
+        ("name", "==", "true"),
+        ("name", "==", "updatedAt"),
+        ("name.ToUpper()", "<", "3"),
+    ] {
+        let error = work_item(&format!("{operand} {operator} {other}"), &[]).unwrap_err();
+        assert_eq!(fault(&error).0, "type_mismatch", "{operand}");
+        let message = error.api_error().message.unwrap();
+        let hint = message.split("convert it: `").nth(1).and_then(|rest| rest.split('`').next());
+        let hint = hint.unwrap_or_else(|| panic!("{message}"));
+        assert!(hint.contains(operand), "{message}");
+        let converted = format!("{hint} {operator} {other}");
+        assert!(work_item(&converted, &[]).is_ok(), "{converted}");
+        // A number with a fraction stays what it is.
+        let is_rounded = ["ToInt16", "ToInt32", "ToInt64"].iter().any(|name| hint.contains(name));
+        assert!(!is_rounded, "{converted}");
+    }
+}
