@@ -186,6 +186,11 @@ fn times_and_statuses_follow_only_where_they_are_asked_to() {
     let change = UpdateResultRequest::new().id(id.clone());
     let changed = session.update_results(vec![change], false, true).unwrap();
     assert_eq!(changed.results[0].status, Some(StatusType::Failed.into()));
+    // The status of the result alone follows: that of a step around others is the client's.
+    let around = session.get_step(&id.as_str().into(), "seq").unwrap();
+    assert_eq!(around.status, Some(StatusType::Done.into()));
+    let summary = get().status_type_summary.unwrap();
+    assert_eq!((summary.done, summary.failed, summary.custom), (1, 1, 1));
 }
 
 #[test]
