@@ -122,6 +122,12 @@ fn each_refusal_of_a_step_has_its_kind_and_changes_nothing() {
             None,
         ),
         (
+            json!({"resultId": id, "name": "n", "stepId": "x", "parentId": "y",
+                "children": [{"name": "c", "stepId": "y"}]}),
+            "InvalidArgument",
+            None,
+        ),
+        (
             json!({"resultId": id, "name": "n", "stepId": "x",
                 "children": [{"name": "c", "parentId": "a"}]}),
             "InvalidArgument",
@@ -191,6 +197,30 @@ fn times_and_statuses_follow_only_where_they_are_asked_to() {
     assert_eq!(around.status, Some(StatusType::Done.into()));
     let summary = get().status_type_summary.unwrap();
     assert_eq!((summary.done, summary.failed, summary.custom), (1, 1, 1));
+}
+
+#[test]
+fn two_steps_of_one_call_are_not_each_others_parent() {
+    let store = TestStore::new();
+    let session = store.session();
+    let id = result(&session, "P");
+    let steps = [("a", "b"), ("b", "a"), ("c", "b")];
+    let steps = steps.map(|(own, parent)| step(&id, own).parent_id(parent));
+    let answer = session.create_steps(steps.to_vec(), false).unwrap();
+    assert_eq!(ids(&answer.steps), ["a", "c"]);
+    assert_eq!(answer.failed, Some(vec![steps[1].clone()]));
+    let message = answer.error.unwrap().inner_errors[0].message.clone().unwrap();
+    assert!(message.contains("\"b\"") && message.contains("below itself"), "{message}");
+    // The same for steps that come with their result.
+    let bare =
+        |own: &str, parent: &str| CreateStepRequest::new().name(own).step_id(own).parent_id(parent);
+    let whole = CreateResultRequest::new().program_name("P").status(StatusType::Passed);
+    let whole = ResultWithSteps::new(whole).steps([bare("a", "b"), bare("b", "a")]);
+    let answer = session.append_results(&[whole]).unwrap();
+    assert_eq!(answer.results, []);
+    let message = answer.error.unwrap().inner_errors[0].message.clone().unwrap();
+    assert!(message.contains("steps[1]") && message.contains("below itself"), "{message}");
+    store.assert_sound();
 }
 
 #[test]

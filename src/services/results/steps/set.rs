@@ -293,13 +293,18 @@ impl StepSet {
     ///
     /// # Errors
     /// `Conflict` for an id that another step has; `InvalidArgument` for a child that names another
-    /// parent; `LimitExceeded` for too many levels. Then nothing was added.
+    /// parent, and for a parent that is below the step; `LimitExceeded` for too many levels. Then
+    /// nothing was added.
     pub(super) fn create(&mut self, tree: NewStep) -> Result<Vec<usize>> {
         let mut flat = Vec::new();
         let mut taken = HashSet::new();
-        let parent = tree.step.parent_id.as_deref().and_then(|parent| self.find(parent));
+        let parent_id = tree.step.parent_id.clone();
+        let parent = parent_id.as_deref().and_then(|parent| self.find(parent));
         let level = self.levels_above(parent) + 1;
         self.flatten(tree, None, level, &mut taken, &mut flat)?;
+        if let Some(id) = self.ancestor_among(parent_id.as_deref(), &taken) {
+            return Err(below_itself(id));
+        }
         let mut made = Vec::with_capacity(flat.len());
         for (id, mut step) in flat {
             let parent = step.parent_id.as_deref().and_then(|parent| self.find(parent));
@@ -420,6 +425,24 @@ impl StepSet {
         levels
     }
 
+    /// The first of `ids` on the way from the step `parent` to the top. Steps may name a parent
+    /// that is not there.
+    fn ancestor_among<'i>(
+        &self,
+        parent: Option<&str>,
+        ids: &'i HashSet<String>,
+    ) -> Option<&'i str> {
+        let mut seen = HashSet::new();
+        let mut next = parent.map(str::to_owned);
+        while let Some(id) = next.filter(|id| seen.insert(id.clone())) {
+            if let Some(found) = ids.get(&id) {
+                return Some(found);
+            }
+            next = self.find(&id).and_then(|at| self.step(at)?.parent_id.clone());
+        }
+        None
+    }
+
     /// Whether the step at `at` is `id` or one of its ancestors is.
     fn is_below(&self, at: usize, id: &str) -> bool {
         let mut seen = HashSet::new();
@@ -452,11 +475,7 @@ impl StepSet {
         let is_circle = new_parent.as_deref() == Some(&id)
             || parent_at.is_some_and(|parent| self.is_below(parent, &id));
         if is_circle {
-            return Err(Error::invalid(format!(
-                "the step {id:?} cannot be below itself; choose a parent that is none of its \
-                 descendants"
-            ))
-            .at_member("parentId"));
+            return Err(below_itself(&id));
         }
         if new_parent.is_some()
             && self.levels_above(parent_at) + 1 + self.levels_below(&id) > LEVELS
@@ -664,6 +683,14 @@ pub(super) fn save_new(
     };
     let changes = chunked(steps).into_iter().map(chunk).collect();
     change_chunks(draft, &STEPS, result, changes)
+}
+
+/// The error about a step that would be its own ancestor.
+fn below_itself(id: &str) -> Error {
+    Error::invalid(format!(
+        "the step {id:?} cannot be below itself; choose a parent that is none of its descendants"
+    ))
+    .at_member("parentId")
 }
 
 /// The error about steps below too many others.

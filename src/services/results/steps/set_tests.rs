@@ -112,11 +112,33 @@ fn moved_steps_take_their_descendants_along_and_never_below_themselves() {
     assert!(set.delete("b") && !set.delete("b"));
     assert_eq!(at(&set, "c").ancestor_ids, ["d", "b"]);
     assert!(!at(&set, "d").has_children);
-    // A circle through a parent that was not there ends where it closes.
+}
+
+#[test]
+fn a_new_step_is_never_below_itself() {
+    let mut set = StepSet::empty(result(), 0);
     set.create(new("x", Some("y"))).unwrap();
-    set.create(new("y", Some("x"))).unwrap();
-    assert!(at(&set, "x").has_children && at(&set, "y").has_children);
-    assert_eq!(set.in_step_order().len(), set.len());
+    set.create(new("below x", Some("x"))).unwrap();
+    let before = format!("{set:?}");
+    // Its child is the parent that it names.
+    let mut around = new("top", Some("inside"));
+    around.children.push(new("inside", None));
+    // The parent of another step is a child of it.
+    let mut far = new("far", Some("x"));
+    far.children.push(new("y", None));
+    for (tree, named) in [
+        (new("y", Some("x")), "\"y\""),
+        (new("y", Some("below x")), "\"y\""),
+        (far, "\"y\""),
+        (around, "\"inside\""),
+    ] {
+        let error = set.create(tree).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(named), "{error}");
+        assert_eq!(format!("{set:?}"), before);
+    }
+    set.create(new("y", Some("z"))).unwrap();
+    assert_eq!(at(&set, "below x").ancestor_ids, ["z", "y", "x"]);
 }
 
 #[test]
@@ -188,7 +210,9 @@ proptest::proptest! {
             let parent = Some(other.clone()).filter(|other| other != "8");
             match what {
                 0 => {
-                    let is_new = !plain.0.contains_key(&id) && parent.as_ref() != Some(&id);
+                    let is_circle =
+                        parent.as_ref().is_some_and(|parent| plain.is_below(parent, &id));
+                    let is_new = !plain.0.contains_key(&id) && !is_circle;
                     let made = set.create(new(&id, parent.as_deref()));
                     proptest::prop_assert_eq!(made.is_ok(), is_new);
                     if is_new {
