@@ -1098,6 +1098,7 @@ fn update(
     draft.put_changed(old, &result, What::Updated)?;
     if has_part_number {
         create_product(draft, &result)?;
+    runs::keep_in_progress(&old, &mut result);
     }
     Ok(result.answered())
 }

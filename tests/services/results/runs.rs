@@ -250,6 +250,34 @@ fn what_a_crash_leaves_is_listed_and_carried_on() {
 }
 
 #[test]
+fn a_run_whose_properties_are_replaced_is_still_one_that_can_be_resumed() {
+    let store = TestStore::new();
+    let session = store.session();
+    let run = Run::begin("P", "SN", "Gain").property("lot", "7").start(&session).unwrap();
+    let id = run.id().clone();
+    run.step("first").status(Passed).finish().unwrap();
+    let mut change = UpdateResultRequest::new().id(id.clone());
+    for properties in [json!({"lot": "8"}), json!({})] {
+        change.properties = read(&properties);
+        let changed = session.update_results(vec![change.clone()], true, false).unwrap();
+        let mut expected = properties;
+        expected["stationdb.run"] = json!("in progress");
+        assert_eq!(write(&changed.results[0].properties), expected);
+    }
+    run.step("second").status(Passed).finish().unwrap();
+    drop(run);
+    let left = session.unfinished_runs().unwrap();
+    assert_eq!(left.iter().map(|result| result.id.clone()).collect::<Vec<_>>(), [Some(id.clone())]);
+    let ended = Run::resume(&session, &id).unwrap().finish().unwrap();
+    assert_eq!((ended.status, write(&ended.properties)), (Some(Passed.into()), json!({})));
+    // A result that was ended has the properties that it is given.
+    change.properties = read(&json!({"lot": "9"}));
+    let changed = session.update_results(vec![change], true, false).unwrap();
+    assert_eq!(write(&changed.results[0].properties), json!({"lot": "9"}));
+    store.assert_sound();
+}
+
+#[test]
 fn steps_that_are_open_when_a_run_ends_are_terminated() {
     let store = TestStore::new();
     let session = store.session();

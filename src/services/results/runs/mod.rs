@@ -294,6 +294,11 @@ pub(super) fn unfinished(view: &View<'_>) -> Result<Vec<TestResult>> {
     store::unfinished(view)
 }
 
+/// Keeps what tells a run in progress, whatever an update made of the properties.
+pub(super) fn keep_in_progress(before: &TestResult, after: &mut TestResult) {
+    store::keep_in_progress(before, after);
+}
+
 /// The step of a run.
 fn step_of(run: &Run, step_id: &str) -> Result<Step> {
     run.session.read(|view| store::in_progress(&run.id, view.get::<TestResult>(&run.id)?))?;

@@ -34,6 +34,15 @@ pub(super) fn is_in_progress(result: &TestResult) -> bool {
     result.properties.as_ref().is_some_and(|properties| properties.contains_key(RUN))
 }
 
+/// Keeps the property of a run in progress: only the end of the run takes it away.
+pub(super) fn keep_in_progress(before: &TestResult, after: &mut TestResult) {
+    let stored = before.properties.as_ref().and_then(|properties| properties.get(RUN));
+    if let Some(value) = stored {
+        let properties = after.properties.get_or_insert_default();
+        properties.entry(RUN.to_owned()).or_insert_with(|| value.clone());
+    }
+}
+
 /// The result of a run that nobody has ended.
 ///
 /// # Errors
