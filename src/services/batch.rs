@@ -184,7 +184,7 @@ pub(crate) fn delete<R: ServiceRecord>(
 pub(crate) fn delete_with<R: ServiceRecord>(
     draft: &mut Draft<'_>,
     ids: Vec<impl Into<String>>,
-    also: fn(&mut Draft<'_>, &R) -> Result<()>,
+    mut also: impl FnMut(&mut Draft<'_>, &R) -> Result<()>,
 ) -> Result<Outcome<String, String>> {
     run(draft, R::UMBRELLA, distinct(ids), |draft, _, id| {
         let deleted = draft.delete::<R>(&id).map_err(about(R::KIND.name, &id))?;

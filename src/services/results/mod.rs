@@ -425,9 +425,15 @@ pub trait ResultService {
         ids: Vec<TestResultId>,
         delete_steps: bool,
     ) -> Result<Option<DeleteResultsPartialSuccess>> {
-        let also = if delete_steps { steps::delete_of } else { steps::keep_of };
-        self.write(move |draft| batch::delete_with::<TestResult>(draft, ids, also))
-            .map(Outcome::unless_all_succeeded)
+        self.write(move |draft| {
+            let mut gone = steps::DeletedSteps::default();
+            let outcome = batch::delete_with::<TestResult>(draft, ids, |draft, result| {
+                if delete_steps { gone.add(draft, result) } else { steps::keep_of(draft, result) }
+            })?;
+            gone.save(draft)?;
+            Ok(outcome)
+        })
+        .map(Outcome::unless_all_succeeded)
     }
 
     /// Deletes the test results that a policy does not keep, with their steps, and with the tables
@@ -1092,13 +1098,13 @@ fn update(
     let has_part_number = request.part_number.is_some();
     let mut result = old.clone();
     result.update(request, replace, draft.now())?;
+    runs::keep_in_progress(&old, &mut result);
     if determine_status_from_steps {
         result.status = steps::status_of(draft, &result)?.or(result.status);
     }
     draft.put_changed(old, &result, What::Updated)?;
     if has_part_number {
         create_product(draft, &result)?;
-    runs::keep_in_progress(&old, &mut result);
     }
     Ok(result.answered())
 }

@@ -490,6 +490,7 @@ fn delete_some(
 ) -> Result<Deleted> {
     strike_changed(draft, shared)?;
     let mut deleted = Deleted::default();
+    let mut gone = steps::DeletedSteps::default();
     for candidate in candidates {
         let Some(result) = draft.any_by_key::<TestResult>(candidate.key)? else {
             // Another caller deleted it, and it names nothing any more.
@@ -512,10 +513,11 @@ fn delete_some(
             }
             continue;
         }
-        steps::delete_of(draft, &result)?;
+        gone.add(draft, &result)?;
         free(draft, &candidate, deleter, shared, &mut deleted)?;
         deleted.results.push(candidate);
     }
+    gone.save(draft)?;
     Ok(deleted)
 }
 

@@ -62,7 +62,7 @@ pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_p
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use state::{directory, schema_of};
 pub(crate) use store_rows::{
-    ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_rows,
+    ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_chunks,
     sealed, sealed_pick, sealed_rows,
 };
 

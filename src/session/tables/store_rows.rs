@@ -264,15 +264,19 @@ pub(crate) fn sealed_pick(
     }
 }
 
-/// Drafts the deletion of all rows of a record. The rows themselves are not decoded.
+/// Drafts the removal of all chunks of a record, and returns the ordinals of its sealed rows. The
+/// rows themselves are not decoded.
+///
+/// [`delete_sealed`] deletes those. It is called once for the records of one commit, because it
+/// reads and writes the list of all deleted rows of the table.
 ///
 /// # Errors
-/// As [`delete_ordinals`].
-pub(crate) fn drop_rows(
+/// `Corrupt`, `Io`.
+pub(crate) fn drop_chunks(
     draft: &mut Draft<'_>,
     table: &StoreTable,
     record: RecordKey,
-) -> Result<()> {
+) -> Result<Vec<Range<u64>>> {
     let table_key = key_of(table.id)?;
     let mut state = state(draft, table_key)?;
     let found = draft.raw_prefix(Space::RowChunks, &prefix_of(table, record)?)?;
@@ -291,7 +295,7 @@ pub(crate) fn drop_rows(
             gone.extend(own.map(|(_, ordinal)| *ordinal..*ordinal + 1));
         }
     }
-    delete_sealed(draft, table, &RangeSet::new(gone))
+    Ok(gone)
 }
 
 /// Drafts the deletion of sealed rows.

@@ -185,6 +185,37 @@ fn a_call_tells_one_event_for_each_result_whose_steps_it_changes() {
 }
 
 #[test]
+fn a_call_deletes_the_sealed_and_the_other_steps_of_many_results() {
+    let store = TestStore::with(small);
+    let session = store.session();
+    let made = create(&session, (0..12).map(|at| gain("P", &at.to_string())).collect());
+    for result in &made {
+        add(&session, result, 0..10);
+    }
+    store.store.maintain(&control()).unwrap();
+    for result in &made[..6] {
+        add(&session, result, 10..13);
+    }
+    let mut ids: Vec<TestResultId> = made[2..10].iter().map(id_of).collect();
+    ids.insert(3, "unknown".into());
+    let answer = session.delete_results(ids, true).unwrap().unwrap();
+    assert_eq!((answer.ids.len(), answer.failed.map(|failed| failed.len())), (8, Some(1)));
+    assert_eq!(count(&session, QueryStepsRequest::new()), 2 * 13 + 2 * 10);
+    for result in &made {
+        let of = QueryStepsRequest::new().filter("resultId == @0");
+        let is_left = session.get_result(&id_of(result)).is_ok();
+        let steps = count(&session, of.substitutions([id_of(result).to_string()]));
+        assert_eq!(steps > 0, is_left, "{result:?}");
+    }
+    store.assert_sound();
+    store.store.maintain(&control()).unwrap();
+    let left = all(&session);
+    store.assert_sound();
+    drop(session);
+    assert_eq!(all(&store.reopen().session()), left);
+}
+
+#[test]
 fn calls_of_one_transaction_see_the_steps_of_each_other() {
     let store = TestStore::with(small);
     let session = store.session();

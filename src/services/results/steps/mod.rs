@@ -23,6 +23,8 @@ mod set_tests;
 mod stream;
 mod top;
 
+use std::ops::Range;
+
 use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::model::answer::Outcome;
@@ -35,8 +37,9 @@ use crate::model::tables::store_table::STEPS;
 use crate::model::{Status, TestResult, places};
 use crate::services::batch;
 use crate::services::service_record::ServiceRecord;
-use crate::session::tables::{chunks, drop_rows, sealed_pick};
+use crate::session::tables::{chunks, delete_sealed, drop_chunks, sealed_pick};
 use crate::session::{Access, Draft, View, What};
+use crate::value::ranges::RangeSet;
 use crate::value::{RecordKey, Stored as _};
 
 pub(super) use arrays::{Arrays, damaged, equals, text};
@@ -198,12 +201,43 @@ pub(super) fn status_of(draft: &Draft<'_>, result: &TestResult) -> Result<Option
     Ok(most_severe(&StepSet::load(draft.view(), key, result.steps_created)?))
 }
 
-/// Drafts the deletion of the steps of a deleted result.
-pub(super) fn delete_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
-    match result.key().filter(|_| result.steps_created > 0) {
-        Some(key) => drop_rows(draft, &STEPS, key),
-        None => Ok(()),
+/// The sealed steps of deleted results. They are deleted together, because each deletion reads and
+/// writes the list of all that are deleted and still stored.
+#[derive(Debug, Default)]
+pub(super) struct DeletedSteps {
+    ordinals: Vec<Range<u64>>,
+}
+
+impl DeletedSteps {
+    /// Drafts the deletion of the steps of a deleted result that are not sealed, and adds those that
+    /// are.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(super) fn add(&mut self, draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
+        if let Some(key) = result.key().filter(|_| result.steps_created > 0) {
+            self.ordinals.append(&mut drop_chunks(draft, &STEPS, key)?);
+        }
+        Ok(())
     }
+
+    /// Drafts the deletion of the sealed steps.
+    ///
+    /// # Errors
+    /// As [`delete_sealed`].
+    pub(super) fn save(self, draft: &mut Draft<'_>) -> Result<()> {
+        delete_sealed(draft, &STEPS, &RangeSet::new(self.ordinals))
+    }
+}
+
+/// Drafts the deletion of the steps of a deleted result.
+///
+/// # Errors
+/// As [`DeletedSteps::save`].
+pub(super) fn delete_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
+    let mut steps = DeletedSteps::default();
+    steps.add(draft, result)?;
+    steps.save(draft)
 }
 
 /// Drafts that the steps of a deleted result stay, with its last workspace.
