@@ -28,7 +28,7 @@ use crate::arrow::array::RecordBatch;
 use crate::columnar::{
     IndexPick, IndexRows, Layouts, SegmentMeta, TableSchema, TableView, index_rows, picked_rows,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::store_table::{STORE_TABLES, StoreTable};
 use crate::model::tables::table::TableMetadata;
@@ -39,7 +39,7 @@ use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::ranges::RangeSet;
 use crate::value::stored::{self, Payload};
-use crate::value::{Control, RecordKey, trace};
+use crate::value::{Control, RecordKey, limits, trace};
 
 /// Segments that one pass of sealing writes at most.
 const SEGMENTS: usize = 64;
@@ -301,7 +301,8 @@ pub(crate) fn drop_chunks(
 /// Drafts the deletion of sealed rows.
 ///
 /// # Errors
-/// As [`delete_ordinals`].
+/// `LimitExceeded` for more deleted rows apart from each other than a table may have; then
+/// maintenance has to rewrite segments first. `Corrupt`, `Io`.
 pub(crate) fn delete_sealed(
     draft: &mut Draft<'_>,
     table: &StoreTable,
@@ -312,10 +313,23 @@ pub(crate) fn delete_sealed(
     }
     let key = key_of(table.id)?;
     let metadata = table.metadata(state(draft, key)?.sealed_rows);
-    let gone = delete_ordinals(draft, &metadata, ordinals, Cause::Caller)?.count();
+    let gone = delete_ordinals(draft, &metadata, ordinals, Cause::Caller).map_err(awaits_merge)?;
+    let gone = gone.count();
     let state = state(draft, key)?;
     let sealed_rows = state.sealed_rows.saturating_sub(gone);
     put_table_state(draft, key, &TableState { sealed_rows, ..state })
+}
+
+/// The error about too many deleted rows, of a table that callers do not know.
+fn awaits_merge(error: Error) -> Error {
+    if error.kind() != ErrorKind::LimitExceeded {
+        return error;
+    }
+    Error::limit(format!(
+        "changing or deleting sealed steps: more than {} ranges of their rows would wait to be \
+         rewritten; run the maintenance of the store, which rewrites them, and try again",
+        limits::DELETED_RANGES
+    ))
 }
 
 /// Chunks that go into one segment.
@@ -445,6 +459,9 @@ const SMALL_ROWS: u64 = 1024 * 1024;
 const SMALL_SEGMENTS: usize = 16;
 /// A segment is rewritten when at least one in so many of its rows is deleted.
 const DELETED_SHARE: u64 = 4;
+/// With more ranges of deleted rows, segments with fewer deleted rows are rewritten too: their
+/// ordinals become one range, and the list never gets as long as it may be.
+const RANGES: usize = limits::DELETED_RANGES / 2;
 
 /// The segments to merge next; none if nothing is due.
 ///
@@ -476,7 +493,21 @@ pub(super) fn due_group(metas: &[SegmentMeta], deleted: &RangeSet) -> Vec<Segmen
         let dead = dead_rows(meta, deleted);
         dead > 0 && dead.saturating_mul(DELETED_SHARE) >= meta.row_count
     };
-    metas.iter().find(is_dead).cloned().into_iter().collect()
+    let dead = metas.iter().find(is_dead);
+    dead.or_else(|| most_ranges(metas, deleted, RANGES)).cloned().into_iter().collect()
+}
+
+/// The segment with the most ranges of deleted rows, if there are more than `most` in all.
+fn most_ranges<'m>(
+    metas: &'m [SegmentMeta],
+    deleted: &RangeSet,
+    most: usize,
+) -> Option<&'m SegmentMeta> {
+    if deleted.ranges().len() <= most {
+        return None;
+    }
+    let is_left = |meta: &&SegmentMeta| dead_rows(meta, deleted) > 0;
+    metas.iter().filter(is_left).max_by_key(|meta| deleted.within(meta.ordinals()).count())
 }
 
 /// Drafts that the rows of merged segments have new ordinals: the old ones are never used again.
@@ -494,4 +525,36 @@ pub(super) fn retire_ordinals(
     let deleted_rows = before.deleted_rows.saturating_add(row_count);
     put_table_state(draft, key, &TableState { deleted_rows, ..before })?;
     Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranges_of_deleted_rows_make_their_segment_due() {
+        let meta = |id, first_ordinal| SegmentMeta {
+            id,
+            first_ordinal,
+            row_count: 1000,
+            ordinal_count: 1000,
+            min_index: id as i64,
+            max_index: id as i64,
+            ..SegmentMeta::default()
+        };
+        let metas = [meta(0, 0), meta(1, 1000), meta(2, 2000)];
+        // Far fewer than one of four rows.
+        let apart =
+            |from: u64, count: u64| (0..count).map(move |at| from + 3 * at..from + 3 * at + 1);
+        let deleted = RangeSet::new(apart(0, 5).chain(apart(1000, 30)).collect());
+        assert_eq!(due_group(&metas, &deleted), []);
+        let due = |most| most_ranges(&metas, &deleted, most).map(|meta| meta.id);
+        assert_eq!((due(35), due(34)), (None, Some(1)));
+        // The ordinals of a rewritten segment are one range, and the next one is due.
+        let merged = deleted.union(&RangeSet::of_range(1000..2000));
+        let left = [meta(0, 0), meta(2, 2000)];
+        assert_eq!(most_ranges(&left, &merged, 4).map(|meta| meta.id), Some(0));
+        // Ranges without stored rows make nothing due.
+        assert_eq!(most_ranges(&left[1..], &merged, 0), None);
+    }
 }

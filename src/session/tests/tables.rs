@@ -5,18 +5,19 @@ use std::sync::Arc;
 use super::TestEngine;
 use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use crate::columnar::SegmentMeta;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::data::{ColumnType, DataType, column};
+use crate::model::tables::store_table::STEPS;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::tables::{
     Appender, Cause, OrdinalScan, PreparedRows, RowsPart, SORT_ROWS, TableState, add_segments,
-    append_rows, delete_rows, schema_of, settle_merges,
+    append_rows, delete_rows, delete_sealed, schema_of, settle_merges,
 };
 use crate::session::{Access, Draft, Session, What};
-use crate::value::Control;
 use crate::value::ranges::RangeSet;
+use crate::value::{Control, limits};
 
 /// A table with an index alone.
 fn create(draft: &mut Draft<'_>) -> Result<TableMetadata> {
@@ -144,4 +145,20 @@ fn segments_that_came_after_the_last_merge_stay_due() {
     // Between the last look of a pass at the segments and its last commit.
     settle_merges(&session, key).unwrap();
     assert!(is_due());
+}
+
+/// A caller of steps does not know the table that they lie in.
+#[test]
+fn too_many_changed_steps_wait_for_the_maintenance() {
+    let session = TestEngine::new().session("ada");
+    let apart =
+        |count: usize| RangeSet::new((0..count as u64).map(|at| 2 * at..2 * at + 1).collect());
+    let delete = |count: usize| {
+        let gone = apart(count);
+        session.write(move |draft| delete_sealed(draft, &STEPS, &gone))
+    };
+    limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, delete);
+    let error = delete(limits::DELETED_RANGES + 1).unwrap_err();
+    assert!(error.to_string().contains("run the maintenance of the store"), "{error}");
+    assert_eq!(error.resource(), None);
 }
