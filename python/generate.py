@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `records.py` and `services.py` of the package from the declarations of the library.
+"""Writes `records.py`, `services.py` and `_fields.py` of the package from the declarations of the
+library.
 
 The sources of the library declare every record and request once, in `record!`, in
 `#[derive(Resource)]` and in `wire_enum!`, and every operation in `service!`. This program reads
@@ -22,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(__file__).resolve().parent / "python" / "stationdb"
 RECORDS, SERVICES = PACKAGE / "records.py", PACKAGE / "services.py"
+FIELDS = PACKAGE / "_fields.py"
 
 ANSWERS = {"answer", "page", "batch", "created", "created batch"}
 #: Arguments that are no JSON: operations with one of them have methods of their own in the package.
@@ -564,7 +566,7 @@ def plan(kind: str, one: str, many: str, ops: dict[str, Operation], records: dic
         out.append(f'explain=("{explain.name}", "{explain.arguments[0][0]}")')
     get = ops.get(f"get_{one}") or ops.get(f"get_{one}_metadata")
     if get and len(get.arguments) == 1:
-        out.append(f'get=("{get.name}", "{get.arguments[0][0]}")')
+        out.append(f'get="{get.name}"')
     for verb in ("create", "update"):
         op = ops.get(f"{verb}_{many}") or ops.get(f"{verb}_{one}")
         if not op:
@@ -619,7 +621,87 @@ def set_when_absent() -> set[str]:
     return set(re.findall(r"true when absent\.\n\s*pub (\w+): Option<bool>", text))
 
 
-def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]:
+#: Members of a query that `Collection.query` has under other names, or asks for itself.
+ASKED = {
+    "filter", "substitutions", "take", "skip", "order_by", "descending", "order_by_descending",
+    "projection", "continuation_token", "return_count", "response_format",
+}
+
+
+def given(python: str, records: dict[str, Record]) -> str:
+    """The type of a member where its value is given: also in the wire form."""
+    python = python.removesuffix(" | None")
+    found = re.fullmatch(r"list\[(.*)\]", python)
+    if found:
+        return f"Iterable[{given(found[1], records)}]"
+    found = re.fullmatch(r"dict\[str, (.*)\]", python)
+    if found:
+        return f"Mapping[str, {given(found[1], records)}]"
+    if python in records:
+        return f"{python} | Mapping[str, Any]"
+    return {"datetime": "datetime | str", "float": "float"}.get(python, python)
+
+
+def fields_of(name: str, request: Record, types: Types, records: dict[str, Record], without: set[str]) -> str | None:
+    """The members of a request as a `TypedDict`; None if there are none."""
+    lines = [f"class {name}(TypedDict, total=False):", f'    """The members of `{request.name}` by their names."""', ""]
+    count = len(lines)
+    for one in request.members:
+        if one.name in without:
+            continue
+        python = given(types.python(one.type), records)
+        if python != "Any":
+            # Records may have no id, for checkers of types.
+            if one.name.endswith("ids"):
+                python = python.replace("[str]", "[str | None]")
+            python += " | None"
+            python += " | Unset" if one.type.startswith("Patch<") else ""
+        lines.append(f"    {attribute(one.name)}: {python}")
+    return "\n".join(lines) if len(lines) > count else None
+
+
+def typed(
+    name: str, kind: str, parts: list[str], types: Types, records: dict[str, Record], fields: dict[str, str]
+) -> list[str]:
+    """The methods of a collection with the members of their requests, for checkers of types."""
+    out: list[str] = []
+    text = "\n".join(parts)
+
+    def add(method: str, request: str, before: list[str], without: set[str], as_name: str) -> None:
+        if request not in records:
+            return
+        made = fields_of(as_name, records[request], types, records, without)
+        members = [f"**{'members' if method == 'query' else 'fields'}: Unpack[_fields.{as_name}]"] if made else []
+        if made:
+            fields[as_name] = made
+        answer = f"Query[{kind}]" if method == "query" else kind
+        out.append(f"        def {method}(  # type: ignore[override]")
+        out.append("            " + ", ".join(["self", *before, *members]))
+        out.append(f"        ) -> {answer}: ...\n")
+
+    create = re.search(r"create=Write\(\"\w+\", .*?\), (\w+),", text)
+    if create:
+        item = create[1]
+        record = f"record: {item} | Mapping[str, Any] | HasModelDump | None = None"
+        add("create", item, [record, "/"], set(), f"{item}Fields")
+    query = re.search(r"^request=(\w+)", text, re.M)
+    if query:
+        asks = [
+            "filter: str | None = None", "/", "*substitutions: Any", "order: str | None = None",
+            "desc: bool = False", "take: int | None = None", "fields: Iterable[str] | None = None",
+        ]
+        add("query", query[1], asks, ASKED, f"{name}QueryFields")
+    update = re.search(r"update=Write\(\"\w+\", .*?\), (\w+),", text)
+    # A step is known by its result too: the package has that method by hand.
+    if update and name != "Steps":
+        of = ["id: str", "/", "*", "replace: bool = False"]
+        add("update", update[1], of, {"id", "replace"}, f"{update[1]}Changes")
+    return ["    if TYPE_CHECKING:\n", *out] if out else []
+
+
+def method(
+    op: Operation, types: Types, records: dict[str, Record], fields: dict[str, str]
+) -> list[str]:
     """A method for an operation: the members of its request are keyword arguments."""
     plain: list[str] = []
     passed: list[str] = []
@@ -653,7 +735,10 @@ def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]
         plain.append(f"request: {bare} | dict[str, Any] | None = None")
         plain.append("/")
         passed.append(f'"{name}": merged({bare}, request, fields)')
-        keywords.append("**fields: Any")
+        made = fields_of(f"{bare}Fields", records[bare], types, records, set())
+        if made:
+            fields[f"{bare}Fields"] = made
+            keywords.append(f"**fields: Unpack[_fields.{bare}Fields]")
     parameters = ["self", *plain]
     if any(not one.startswith("**") for one in keywords):
         parameters.append("*")
@@ -683,16 +768,19 @@ def method(op: Operation, types: Types, records: dict[str, Record]) -> list[str]
     return [*out, ""]
 
 
-def write_services(ops: list[Operation], records: dict[str, Record], types: Types) -> str:
+def write_services(
+    ops: list[Operation], records: dict[str, Record], types: Types, fields: dict[str, str]
+) -> str:
+    """The services. The members of their requests are added to `fields`."""
     public = exported()
     shown = {name: one for name, one in records.items() if name in public}
     out = [PREFACE.format(doc="The services of the library: a collection for each kind of record.")]
     out.append("from __future__ import annotations\n")
-    out.append("from collections.abc import Iterable")
+    out.append("from collections.abc import Iterable, Mapping")
     out.append("from datetime import datetime")
-    out.append("from typing import Any, cast\n")
+    out.append("from typing import TYPE_CHECKING, Any, Unpack, cast\n")
     out.append("from ._collection import (")
-    out.append("    Collection,\n    Delete,\n    Operations,\n    Write,\n    maybe,\n    merged,\n    record,\n    wire,\n    wires,\n)")
+    out.append("    Collection,\n    Delete,\n    Operations,\n    Query,\n    Write,\n    maybe,\n    merged,\n    record,\n    wire,\n    wires,\n)")
     body: list[str] = []
     used: set[str] = set()
     for service, groups in SERVICES_OF.items():
@@ -705,13 +793,14 @@ def write_services(ops: list[Operation], records: dict[str, Record], types: Type
             body.append("    __slots__ = ()\n")
             body.append(f"    _plan = Operations(")
             body.append(f"        record={kind},")
-            for part in plan(kind, one, many, by_name, records):
-                body.append(f"        {part},")
+            parts = plan(kind, one, many, by_name, records)
+            body += [f"        {part}," for part in parts]
             body.append("    )\n")
+            body += typed(name, kind, parts, types, shown, fields)
             # The operations of a service are methods of its first collection.
             for op in mine if groups[0][0] == name else ():
                 if is_json(op) and op.name not in OWN:
-                    body += method(op, types, shown)
+                    body += method(op, types, shown, fields)
     text = "\n".join(body)
     for name in sorted([*shown, *types.enums]):
         if re.search(rf"\b{name}\b", text):
@@ -719,19 +808,40 @@ def write_services(ops: list[Operation], records: dict[str, Record], types: Type
     out.append("from .records import (")
     out += [f"    {name}," for name in sorted(used)]
     out.append(")")
+    out.append("\nif TYPE_CHECKING:\n    from . import _fields\n    from ._record import HasModelDump")
     out.append("\n__all__ = [")
     out += [f'    "{name}",' for name in sorted(n for g in SERVICES_OF.values() for n, _, _ in g)]
     out.append("]")
     return "\n".join(out) + text.rstrip() + "\n"
 
 
+def write_fields(fields: dict[str, str], records: dict[str, Record], types: Types) -> str:
+    """The members of requests as keywords."""
+    out = [PREFACE.format(doc="The members of requests as keywords, for checkers of types alone.")]
+    out.append("from __future__ import annotations\n")
+    out.append("from collections.abc import Iterable, Mapping")
+    out.append("from datetime import datetime")
+    out.append("from typing import Any, TypedDict\n")
+    out.append("from ._record import Unset")
+    body = "\n\n\n".join(fields[name] for name in sorted(fields))
+    out.append("from .records import (")
+    public = exported()
+    for name in sorted([*(one for one in records if one in public), *types.enums]):
+        if re.search(rf"(?<![`\w]){name}\b(?!\()", body):
+            out.append(f"    {name},")
+    out.append(")\n\n")
+    return "\n".join(out) + body + "\n"
+
+
 def main() -> int:
     records, enums, ids = read_records()
     types = Types({name: one for name, one in records.items() if name in exported()}, enums, ids)
     ops = read_operations()
+    fields: dict[str, str] = {}
     files = {
         RECORDS: write_records(records, enums, types),
-        SERVICES: write_services(ops, records, types),
+        SERVICES: write_services(ops, records, types, fields),
+        FIELDS: write_fields(fields, records, types),
     }
     if "--check" in sys.argv[1:]:
         stale = [path.name for path, text in files.items() if path.read_text(encoding="utf-8") != text]

@@ -387,7 +387,7 @@ pub use store::{
     SalvageReport, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
 pub use value::query::{FromQuery, from_query, from_query_and_json, query_members};
-pub use value::strict::{from_json_report, from_json_strict};
+pub use value::strict::{from_json_report, from_json_strict, from_value_strict};
 pub use value::wire::from_json;
 pub use value::{
     Absent, Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock,

@@ -30,7 +30,7 @@ impl Batch {
 }
 
 /// The type of the numbers that numpy reads in a buffer of Arrow, if both have it.
-fn numpy_type(data_type: &DataType) -> Option<&'static str> {
+pub fn numpy_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Int8 => "int8",
         DataType::Int16 => "int16",

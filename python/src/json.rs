@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::de::DeserializeOwned;
-use stationdb::from_json_strict;
+use stationdb::from_value_strict;
 use stationdb::serde_json::Value;
 
 use crate::errors::{invalid, raised};
@@ -31,6 +31,6 @@ fn from_python(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Value> {
 /// # Errors
 /// `InvalidArgument` with the path of the member that is wrong or unknown.
 pub fn request<T: DeserializeOwned>(object: &Bound<'_, PyAny>, what: &str) -> PyResult<T> {
-    let text = from_python(object, what)?.to_string();
-    from_json_strict(text.as_bytes()).map_err(|error| raised(object.py(), &error.context(what)))
+    let value = from_python(object, what)?;
+    from_value_strict(value).map_err(|error| raised(object.py(), &error.context(what)))
 }

@@ -17,6 +17,7 @@ mod content;
 mod errors;
 mod json;
 mod long;
+mod members;
 mod open;
 mod openhtf;
 mod record_view;
@@ -50,7 +51,7 @@ mod _stationdb {
     #[pymodule_export]
     use super::rows::RowsCore;
     #[pymodule_export]
-    use super::runs::{RunCore, begin_run, resume_run};
+    use super::runs::{RunCore, append_results, begin_run, resume_run};
     #[pymodule_export]
     use super::session::{SessionCore, scan_measurements, scan_records, scan_steps};
     #[cfg(feature = "sql")]

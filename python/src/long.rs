@@ -1,14 +1,15 @@
 //! Calls that may take long: Ctrl-C ends them, and they report progress.
 //!
-//! Python runs the handlers of signals on its main thread alone. So a long call of the main thread
-//! works on another thread, which is kept for the next one, and the main thread waits and looks for
-//! signals. Calls of other threads work where they are.
+//! Python runs the handlers of signals on its main thread alone. A read of the main thread works
+//! there, and looks for signals when it checks its control ([`Signals`]). What may wait for others or
+//! copies much works on another thread, which is kept for the next call, and the main thread waits
+//! and looks for signals ([`long`]). Calls of other threads work where they are.
 
 use std::cell::OnceCell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ use stationdb::{Control, Error, ErrorKind, Result};
 
 use crate::callbacks;
 use crate::errors::{internal, raised};
+use crate::open::lock;
 
 /// How often a waiting main thread looks for signals.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -67,14 +69,14 @@ impl Watch {
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 fn set(raised: &Raised, exception: PyErr) {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(exception);
+    lock(raised).get_or_insert(exception);
 }
 
 fn reporting(control: Control, progress: Py<PyAny>, raised: &Raised) -> Control {
     let (raised, ended) = (raised.clone(), control.clone());
     let last = Mutex::new(None::<Instant>);
     control.with_progress(move |progressed| {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&last);
         let is_end = progressed.total == Some(progressed.done);
         if ended.is_cancelled() || !is_end && last.is_some_and(|last| last.elapsed() < REPORT) {
             return;
@@ -91,6 +93,73 @@ fn reporting(control: Control, progress: Py<PyAny>, raised: &Raised) -> Control 
             });
         });
     })
+}
+
+/// Looks for signals on the main thread, when a control asks it.
+///
+/// A handler runs inside of the call. No lock that a thread with the GIL could wait for may be held
+/// where the library checks a control.
+#[derive(Clone, Default)]
+pub struct Signals(Arc<Glances>);
+
+#[derive(Default)]
+struct Glances {
+    raised: Raised,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Signals {
+    /// The control of calls on this thread. Its checks look for signals, and cancel after an
+    /// exception.
+    pub fn control(&self) -> Control {
+        let signals = self.clone();
+        Control::default().with_poll(move || signals.is_interrupted())
+    }
+
+    /// As [`control`](Self::control), which reports progress.
+    pub fn reporting(&self, progress: Option<Py<PyAny>>) -> Control {
+        match progress {
+            None => self.control(),
+            Some(progress) => reporting(self.control(), progress, &self.0.raised),
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        // Without the GIL only those threads are known that have begun a call.
+        let is_main = IS_MAIN.with(|known| known.get().copied().unwrap_or_default());
+        if !is_main || callbacks::is_inside() {
+            return false;
+        }
+        if lock(&self.0.raised).is_some() {
+            return true;
+        }
+        let now = Instant::now();
+        let last = *lock(&self.0.last).get_or_insert(now);
+        if now.duration_since(last) < GLANCE {
+            return false;
+        }
+        *lock(&self.0.last) = Some(now);
+        let looked = callbacks::inside(|| Python::attach(|py| py.check_signals()));
+        looked.map_err(|exception| set(&self.0.raised, exception)).is_err()
+    }
+
+    /// Does `work`, whose checks ask the control, without the GIL on this thread.
+    ///
+    /// # Errors
+    /// The exception of a handler of signals; the error of `work`.
+    pub fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T> + Send,
+    ) -> PyResult<T> {
+        is_main(py);
+        let done = py.detach(work);
+        let taken = lock(&self.0.raised).take();
+        match taken {
+            Some(exception) => Err(exception),
+            None => done.map_err(|error| raised(py, &error)),
+        }
+    }
 }
 
 /// Does `work` without the GIL, on another thread if this is the main one. Ctrl-C cancels it.
@@ -123,28 +192,6 @@ pub fn long_as<T: Send>(
     Stoppable { control: &control, raised, exception }.run(py, || work(&control))
 }
 
-/// Does `work` without the GIL, on this thread: for a transaction, which notes who used it last.
-///
-/// # Errors
-/// The exception of the progress callback; the error of `work`.
-pub fn here<T: Send>(
-    py: Python<'_>,
-    watch: Watch,
-    work: impl FnOnce(&Control) -> Result<T> + Send,
-) -> PyResult<T> {
-    let raised_inside = Raised::default();
-    let mut control = Control::default();
-    if let Some(progress) = watch.progress {
-        control = reporting(control, progress, &raised_inside);
-    }
-    let done = py.detach(|| work(&control));
-    let taken = raised_inside.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match taken {
-        Some(exception) => Err(exception),
-        None => done.map_err(|error| raised(py, &error)),
-    }
-}
-
 /// Work that the cancel flag of a control stops.
 pub struct Stoppable<'c> {
     control: &'c Control,
@@ -168,7 +215,7 @@ impl<'c> Stoppable<'c> {
         } else {
             py.detach(work)
         };
-        let taken = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = lock(&self.raised).take();
         match taken {
             Some(exception) => Err(exception),
             None => done.map_err(|error| (self.exception)(py, &error)),
@@ -189,7 +236,7 @@ static WORKER: Mutex<Option<Worker>> = Mutex::new(None);
 impl Worker {
     fn take() -> Result<Self> {
         let process = std::process::id();
-        match WORKER.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match lock(&WORKER).take() {
             Some(worker) if worker.process == process => return Ok(worker),
             // Its end would wait for locks that a thread of the other process may have held.
             Some(worker) => {
@@ -206,7 +253,7 @@ impl Worker {
     }
 
     fn put_back(self) {
-        *WORKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+        *lock(&WORKER) = Some(self);
     }
 }
 

@@ -9,6 +9,7 @@ use stationdb::{Error, ErrorKind, Identity, OwnedTransaction, Session, Store};
 
 use crate::callbacks;
 use crate::errors::{closed, ended, raised};
+use crate::long::Signals;
 
 /// How often a closing main thread looks for signals.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -232,13 +233,16 @@ impl Held for SessionSlot {
 
 /// An open transaction, and the thread that used it last.
 pub struct TransactionSlot {
+    /// What its checks look for.
+    pub signals: Signals,
     transaction: Mutex<Option<Arc<OwnedTransaction>>>,
     thread: Mutex<ThreadId>,
 }
 
 impl TransactionSlot {
-    pub fn new(transaction: OwnedTransaction) -> Self {
+    pub fn new(transaction: OwnedTransaction, signals: Signals) -> Self {
         Self {
+            signals,
             transaction: Mutex::new(Some(Arc::new(transaction))),
             thread: Mutex::new(thread::current().id()),
         }

@@ -1,41 +1,57 @@
 //! A record whose members become objects of Python when they are asked for.
 
-use std::sync::OnceLock;
-
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList};
-use stationdb::serde_json::{Map, Value, from_str};
+use pyo3::types::{PyDict, PyIterator, PyList};
+use serde::Serialize;
 
 use crate::json::to_python;
+use crate::members::{member, names};
+
+/// A record of the library in its wire form.
+pub trait Wire: Send + Sync {
+    /// A member as an object of Python; `None` if the record does not have it.
+    fn member(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>>;
+
+    /// The names of the members that it has.
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>>;
+
+    /// All members as a dict.
+    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>>;
+}
+
+impl<T: Serialize + Send + Sync> Wire for T {
+    fn member(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+        member(py, self, name)
+    }
+
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        names(py, self)
+    }
+
+    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        to_python(py, self)
+    }
+}
 
 /// A record in its wire form.
 #[pyclass(frozen, mapping, module = "stationdb._stationdb")]
-pub struct RecordView {
-    json: String,
-    /// The members, once one of them was asked for.
-    members: OnceLock<Map<String, Value>>,
-}
+pub struct RecordView(Box<dyn Wire>);
 
 impl RecordView {
-    pub fn new(json: String) -> Self {
-        Self { json, members: OnceLock::new() }
-    }
-
-    fn members(&self) -> &Map<String, Value> {
-        // What the library wrote is JSON.
-        self.members.get_or_init(|| from_str(&self.json).unwrap_or_default())
+    pub fn new(record: Box<dyn Wire>) -> Self {
+        Self(record)
     }
 }
 
 #[pymethods]
 impl RecordView {
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        match self.members().get(name) {
-            Some(value) => to_python(py, value),
+        match self.0.member(py, name)? {
+            Some(value) => Ok(value),
             None => {
-                let known: Vec<&str> = self.members().keys().map(String::as_str).collect();
-                let told = format!("the record has no member {name:?}, but {}", known.join(", "));
+                let known = self.0.names(py)?.join(", ");
+                let told = format!("the record has no member {name:?}, but {known}");
                 Err(PyKeyError::new_err(told))
             }
         }
@@ -43,36 +59,38 @@ impl RecordView {
 
     #[pyo3(signature = (name, default = None))]
     fn get(&self, py: Python<'_>, name: &str, default: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        match self.members().get(name) {
-            Some(value) => to_python(py, value),
-            None => Ok(default.unwrap_or_else(|| py.None())),
-        }
+        let found = self.0.member(py, name)?;
+        Ok(found.or(default).unwrap_or_else(|| py.None()))
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.members().contains_key(name)
+    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(self.0.names(py)?.iter().any(|known| known == name))
     }
 
-    fn __len__(&self) -> usize {
-        self.members().len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.0.names(py)?.len())
     }
 
-    fn keys(&self) -> Vec<&str> {
-        self.members().keys().map(String::as_str).collect()
+    fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.names(py)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        PyList::new(py, self.keys())?.try_iter()
+        PyList::new(py, self.0.names(py)?)?.try_iter()
     }
 
     /// All members as a dict.
     fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        to_python(py, self.members())
+        self.0.to_dict(py)
     }
 
-    fn __repr__(&self) -> String {
-        let members: Vec<String> =
-            self.members().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("<RecordView {}>", members.join(" "))
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let all = self.0.to_dict(py)?;
+        let mut told = "<RecordView".to_owned();
+        for (name, value) in all.bind(py).cast::<PyDict>()? {
+            told.push_str(&format!(" {name}={}", value.repr()?));
+        }
+        told.push('>');
+        Ok(told)
     }
 }

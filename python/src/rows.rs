@@ -1,7 +1,7 @@
 //! Rows as a stream of Arrow batches.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -9,13 +9,14 @@ use pyo3_arrow::PyRecordBatchReader;
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use stationdb::Result;
 use stationdb::arrow::array::{RecordBatch, RecordBatchReader};
-use stationdb::arrow::datatypes::SchemaRef;
+use stationdb::arrow::datatypes::{DataType, SchemaRef};
 use stationdb::arrow::error::ArrowError;
 use stationdb::{Control, Error};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, numpy_type};
+use crate::callbacks;
 use crate::errors::raised;
-use crate::long::Stoppable;
+use crate::long::Signals;
 use crate::open::{Held, Open, lock};
 
 /// Where rows come from.
@@ -23,7 +24,7 @@ pub type Source = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 enum State {
     Open(Source),
-    /// All rows were read, or reading them failed.
+    /// The source has no more, or reading it failed.
     Done,
     /// The store was closed.
     Ended,
@@ -33,13 +34,14 @@ struct Stream {
     state: State,
     /// Batches that were looked at.
     ready: VecDeque<RecordBatch>,
-    /// Whether another reader has the rows.
-    is_given: bool,
+    /// Whether another reader has the rows, or a reader met their end. A look at them does not.
+    is_read: bool,
 }
 
 struct Shared {
     schema: SchemaRef,
     control: Control,
+    signals: Signals,
     stream: Mutex<Stream>,
     /// What ended the rows for a reader that can only say so in words.
     raised: Mutex<Option<PyErr>>,
@@ -57,13 +59,29 @@ impl Held for Shared {
 }
 
 impl Shared {
+    /// The stream, for a read. A handler of signals may run inside of another one.
+    fn stream(&self) -> Result<MutexGuard<'_, Stream>> {
+        if !callbacks::is_inside() {
+            return Ok(lock(&self.stream));
+        }
+        match self.stream.try_lock() {
+            Ok(stream) => Ok(stream),
+            Err(TryLockError::Poisoned(stream)) => Ok(PoisonError::into_inner(stream)),
+            Err(TryLockError::WouldBlock) => Err(Error::conflict(
+                "these rows are being read; read them when that call has ended",
+            )),
+        }
+    }
+
     /// The next batch of the source. The store has to be open.
     fn read(&self) -> Result<Option<RecordBatch>> {
-        let mut stream = lock(&self.stream);
+        let mut stream = self.stream()?;
         if let Some(batch) = stream.ready.pop_front() {
             return Ok(Some(batch));
         }
-        Self::fetch(&mut stream)
+        let next = Self::fetch(&mut stream)?;
+        stream.is_read |= next.is_none();
+        Ok(next)
     }
 
     fn fetch(stream: &mut Stream) -> Result<Option<RecordBatch>> {
@@ -79,13 +97,14 @@ impl Shared {
         if !matches!(next, Some(Ok(_))) {
             // What it holds of the store is free again.
             stream.state = State::Done;
+            stream.is_read |= next.is_some();
         }
         next.transpose()
     }
 
     fn next(self: &Arc<Self>, open: &Arc<Open>, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         let _call = open.call(py)?;
-        Stoppable::new(&self.control).run(py, || self.read())
+        self.signals.run(py, || self.read())
     }
 }
 
@@ -97,11 +116,19 @@ pub struct RowsCore {
 }
 
 impl RowsCore {
-    pub fn new(open: &Arc<Open>, schema: SchemaRef, source: Source, control: Control) -> Self {
-        let stream = Stream { state: State::Open(source), ready: VecDeque::new(), is_given: false };
+    /// Rows of a source whose checks ask `control`, which is one of `signals`.
+    pub fn new(
+        open: &Arc<Open>,
+        schema: SchemaRef,
+        source: Source,
+        signals: Signals,
+        control: Control,
+    ) -> Self {
+        let stream = Stream { state: State::Open(source), ready: VecDeque::new(), is_read: false };
         let shared = Arc::new(Shared {
             schema,
             control,
+            signals,
             stream: Mutex::new(stream),
             raised: Mutex::new(None),
         });
@@ -120,8 +147,8 @@ impl RowsCore {
     /// Batches with at least `count` rows, if there are as many. They are read again later.
     fn peek(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Batch>> {
         let _call = self.open.call(py)?;
-        let batches = Stoppable::new(&self.shared.control).run(py, || {
-            let mut stream = lock(&self.shared.stream);
+        let batches = self.shared.signals.run(py, || {
+            let mut stream = self.shared.stream()?;
             let rows =
                 |stream: &Stream| -> usize { stream.ready.iter().map(RecordBatch::num_rows).sum() };
             while rows(&stream) < count {
@@ -136,10 +163,7 @@ impl RowsCore {
     /// Whether all rows were read, or given to another reader.
     #[getter]
     fn is_read(&self, py: Python<'_>) -> bool {
-        py.detach(|| {
-            let stream = lock(&self.shared.stream);
-            stream.is_given || stream.ready.is_empty() && !matches!(stream.state, State::Open(_))
-        })
+        py.detach(|| lock(&self.shared.stream).is_read)
     }
 
     #[getter]
@@ -152,6 +176,18 @@ impl RowsCore {
         self.shared.schema.fields().iter().map(|field| field.data_type().to_string()).collect()
     }
 
+    /// What numpy calls the values of each column.
+    #[getter]
+    fn numpy_types(&self) -> Vec<&'static str> {
+        let fields = self.shared.schema.fields().iter();
+        fields
+            .map(|field| match field.data_type() {
+                DataType::Boolean => "bool",
+                other => numpy_type(other).unwrap_or("object"),
+            })
+            .collect()
+    }
+
     /// The rows as a stream of the Arrow C data interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
@@ -162,10 +198,7 @@ impl RowsCore {
         drop(self.open.call(py)?);
         let was_read = py.detach(|| {
             let mut stream = lock(&self.shared.stream);
-            let was_read = stream.is_given || matches!(stream.state, State::Done | State::Ended);
-            let was_read = was_read && stream.ready.is_empty();
-            stream.is_given = true;
-            was_read
+            std::mem::replace(&mut stream.is_read, true)
         });
         if was_read {
             return Err(raised(
@@ -198,6 +231,7 @@ impl RowsCore {
             let mut stream = lock(&self.shared.stream);
             stream.ready.clear();
             stream.state = State::Done;
+            stream.is_read = true;
         });
     }
 }

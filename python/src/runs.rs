@@ -6,13 +6,16 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use serde::Deserialize;
-use stationdb::Error;
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::files::FileId;
-use stationdb::results::{Measured, Run, RunStep, Status, TestResultId};
+use stationdb::results::{
+    CreateResultRequest, CreateStepRequest, Measured, ResultWithSteps, Run, RunStep, Status,
+    TestResultId,
+};
 use stationdb::serde_json::Value;
 use stationdb::specifications::ConditionPoint;
 use stationdb::tables::TableId;
+use stationdb::{Error, from_json};
 
 use crate::errors::{closed, raised};
 use crate::json::{request, to_python};
@@ -20,14 +23,33 @@ use crate::long::short;
 use crate::open::{Call, Held, lock};
 use crate::session::{Caller, SessionCore};
 
-/// The run of the library. `None` after the run has ended, and while the store was compacted.
-struct RunSlot {
-    run: Mutex<Option<Arc<Run>>>,
+/// Where the run of the library is.
+enum State {
+    Here(Arc<Run>),
+    /// The store was compacted or closed, or the run could not be ended. It is found again.
+    Away,
+    Ended,
+}
+
+struct RunSlot(Mutex<State>);
+
+impl RunSlot {
+    /// The run, which is then away. `None` if it was.
+    fn take(&self) -> Option<Arc<Run>> {
+        let mut state = lock(&self.0);
+        match std::mem::replace(&mut *state, State::Away) {
+            State::Here(run) => Some(run),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
 }
 
 impl Held for RunSlot {
     fn end(&self) {
-        *lock(&self.run) = None;
+        drop(self.take());
     }
 }
 
@@ -178,29 +200,29 @@ pub struct RunCore {
     caller: Arc<Caller>,
     slot: Arc<RunSlot>,
     id: TestResultId,
-    has_ended: Mutex<bool>,
 }
 
 impl RunCore {
     fn new(caller: &Arc<Caller>, run: Run) -> Self {
         let id = run.id().clone();
-        let slot = Arc::new(RunSlot { run: Mutex::new(Some(Arc::new(run))) });
+        let slot = Arc::new(RunSlot(Mutex::new(State::Here(Arc::new(run)))));
         caller.open.hold(&slot);
-        Self { caller: caller.clone(), slot, id, has_ended: Mutex::new(false) }
+        Self { caller: caller.clone(), slot, id }
     }
 
     /// The run, for a call; it is found again after a compaction.
     fn run(&self, py: Python<'_>) -> PyResult<(Call, Arc<Run>)> {
         self.caller.refuse_own_transaction(py)?;
         let (call, session) = self.caller.begin(py)?;
-        if *lock(&self.has_ended) {
-            return Err(closed(py, "the run has ended; begin another one with results.begin"));
-        }
-        if let Some(run) = lock(&self.slot.run).clone() {
-            return Ok((call, run));
+        match &*lock(&self.slot.0) {
+            State::Here(run) => return Ok((call, run.clone())),
+            State::Away => {}
+            State::Ended => {
+                return Err(closed(py, "the run has ended; begin another one with results.begin"));
+            }
         }
         let run = Arc::new(short(py, || Run::resume(&session, &self.id))?);
-        *lock(&self.slot.run) = Some(run.clone());
+        *lock(&self.slot.0) = State::Here(run.clone());
         Ok((call, run))
     }
 }
@@ -244,6 +266,29 @@ pub fn resume_run(py: Python<'_>, session: &SessionCore, id: String) -> PyResult
     let (_call, session) = caller.begin(py)?;
     let run = short(py, || Run::resume(&session, &TestResultId::from(id)))?;
     Ok(RunCore::new(caller, run))
+}
+
+/// A result with its steps, as Python gives it.
+#[derive(Deserialize)]
+struct Whole {
+    result: CreateResultRequest,
+    steps: Vec<CreateStepRequest>,
+}
+
+/// Stores results with their steps in one commit, of JSON as text. Returns what became of them.
+#[pyfunction]
+pub fn append_results(py: Python<'_>, session: &SessionCore, json: &str) -> PyResult<Py<PyAny>> {
+    let made = session.caller.short(py, |services| {
+        let whole: Vec<Whole> = from_json(json.as_bytes())?;
+        let results: Vec<ResultWithSteps> = whole
+            .into_iter()
+            .map(|one| {
+                one.steps.into_iter().fold(ResultWithSteps::from(one.result), ResultWithSteps::step)
+            })
+            .collect();
+        services.append_results(&results)
+    })?;
+    to_python(py, &made)
 }
 
 #[pymethods]
@@ -331,7 +376,7 @@ impl RunCore {
     fn finish(&self, py: Python<'_>, status: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         let status: Option<Status> = status.map(|status| request(status, "status")).transpose()?;
         let (_call, run) = self.run(py)?;
-        *lock(&self.slot.run) = None;
+        drop(self.slot.take());
         // A run that could not be ended is found again by the next call.
         let Some(run) = Arc::into_inner(run) else {
             let told = "another thread stores a step of the run; let it end first";
@@ -341,7 +386,7 @@ impl RunCore {
             Some(status) => run.finish_as(status),
             None => run.finish(),
         })?;
-        *lock(&self.has_ended) = true;
+        *lock(&self.slot.0) = State::Ended;
         to_python(py, &result)
     }
 }

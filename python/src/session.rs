@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
+use stationdb::arrow::datatypes::SchemaRef;
 use stationdb::by_name::operations;
 use stationdb::prelude::*;
-use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest};
+use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest, TestResultId};
 use stationdb::scans::{RecordStream, ScanRecordsRequest};
 use stationdb::{Control, Error, OwnedTransaction, Result, Session};
 
 use crate::errors::{ended, raised};
 use crate::json::request;
-use crate::long::{self, Stoppable, Watch, here, long, short};
+use crate::long::{self, Signals, Stoppable, Watch, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
-use crate::record_view::RecordView;
-use crate::rows::RowsCore;
+use crate::record_view::{RecordView, Wire};
+use crate::rows::{RowsCore, Source};
 
 /// All services of the library, of a session or of a transaction.
 pub trait Services:
@@ -63,6 +64,23 @@ fn may_be_long(operation: &str) -> bool {
     long.contains(operation)
 }
 
+/// Declares the operations that return a record by its id.
+macro_rules! records {
+    ($($operation:ident)*) => {
+        /// The record with this id, of the operation that reads such records.
+        fn record(services: &dyn Services, operation: &str, id: &str) -> Result<Box<dyn Wire>> {
+            $(if operation == stringify!($operation) {
+                return Ok(Box::new(services.$operation(&id.into())?));
+            })*
+            Err(Error::unsupported(format!("{operation} returns no record by its id")))
+        }
+    };
+}
+records! {
+    get_product get_spec get_asset get_work_item get_test_plan get_result get_feed
+    get_table_metadata
+}
+
 /// What calls of a session need, shared by its tables, files and streams.
 pub struct Caller {
     pub open: Arc<Open>,
@@ -74,7 +92,8 @@ pub struct Caller {
 /// Who makes a call.
 enum Handle {
     Session(Arc<Session>),
-    Transaction(Arc<OwnedTransaction>),
+    /// The signals are those that its own checks look for.
+    Transaction(Arc<OwnedTransaction>, Signals),
 }
 
 impl Caller {
@@ -92,7 +111,7 @@ impl Caller {
         let call = self.open.call(py)?;
         let handle = match &self.transaction {
             None => Handle::Session(self.slot.session(&call)),
-            Some(slot) => Handle::Transaction(slot.used_here(py)?),
+            Some(slot) => Handle::Transaction(slot.used_here(py)?, slot.signals.clone()),
         };
         Ok((call, handle))
     }
@@ -113,7 +132,15 @@ impl Caller {
         self.slot.spec.timeout
     }
 
-    /// A call that Ctrl-C ends.
+    /// What ends at the timeout, if there is one.
+    fn timed(&self, control: Control) -> Control {
+        match self.timeout().and_then(|timeout| Instant::now().checked_add(timeout)) {
+            Some(end) => control.with_deadline(end),
+            None => control,
+        }
+    }
+
+    /// A call that Ctrl-C ends, on another thread than the main one.
     pub fn long<T: Send>(
         &self,
         py: Python<'_>,
@@ -121,16 +148,56 @@ impl Caller {
         work: impl FnOnce(&dyn Services, &Control) -> Result<T> + Send,
     ) -> PyResult<T> {
         let (_call, handle) = self.handle(py)?;
-        let watch = Watch { progress, timeout: self.timeout() };
         match handle {
             Handle::Session(session) => {
+                let watch = Watch { progress, timeout: self.timeout() };
                 long(py, watch, |control| work(&session.with_control(control), control))
             }
             // Its writes wait for nobody on the thread that used it last.
-            Handle::Transaction(transaction) => {
-                here(py, watch, |control| work(&*transaction, control))
+            Handle::Transaction(transaction, signals) => {
+                let control = signals.reporting(progress);
+                signals.run(py, || work(&*transaction, &control))
             }
         }
+    }
+
+    /// A read that may be long, on the thread of its caller. Ctrl-C ends it.
+    pub fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&dyn Services, &Control) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.watched(py, work).map(|(done, ..)| done)
+    }
+
+    /// Rows of a read, which end with the control that it is given.
+    pub fn stream(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&dyn Services, &Control) -> Result<(SchemaRef, Source)> + Send,
+    ) -> PyResult<RowsCore> {
+        let ((schema, source), signals, control) = self.watched(py, work)?;
+        Ok(RowsCore::new(&self.open, schema, source, signals, control))
+    }
+
+    fn watched<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&dyn Services, &Control) -> Result<T> + Send,
+    ) -> PyResult<(T, Signals, Control)> {
+        let (_call, handle) = self.handle(py)?;
+        let signals = match &handle {
+            Handle::Session(_) => Signals::default(),
+            Handle::Transaction(_, signals) => signals.clone(),
+        };
+        let control = signals.control();
+        let done = signals.run(py, || match &handle {
+            Handle::Session(session) => {
+                work(&session.with_control(&self.timed(control.clone())), &control)
+            }
+            Handle::Transaction(transaction, _) => work(&**transaction, &control),
+        })?;
+        Ok((done, signals, control))
     }
 
     /// A call that ends soon, or that has to work on the thread of its caller.
@@ -140,12 +207,12 @@ impl Caller {
         work: impl FnOnce(&dyn Services) -> Result<T> + Send,
     ) -> PyResult<T> {
         let (_call, handle) = self.handle(py)?;
-        let end = self.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
-        match (handle, end) {
-            (Handle::Transaction(transaction), _) => short(py, || work(&*transaction)),
-            (Handle::Session(session), None) => short(py, || work(&*session)),
-            (Handle::Session(session), Some(end)) => {
-                short(py, || work(&session.with_deadline(end)))
+        match handle {
+            Handle::Transaction(transaction, signals) => signals.run(py, || work(&*transaction)),
+            Handle::Session(session) if self.timeout().is_none() => short(py, || work(&*session)),
+            Handle::Session(session) => {
+                let control = self.timed(Control::default());
+                short(py, || work(&session.with_control(&control)))
             }
         }
     }
@@ -160,7 +227,7 @@ pub struct SessionCore {
 impl SessionCore {
     fn answer(&self, py: Python<'_>, operation: &str, arguments: &str) -> PyResult<String> {
         if may_be_long(operation) {
-            self.caller.long(py, None, |services, _| services.by_name(operation, arguments))
+            self.caller.read(py, |services, _| services.by_name(operation, arguments))
         } else {
             self.caller.short(py, |services| services.by_name(operation, arguments))
         }
@@ -181,11 +248,10 @@ fn scanned<T: DeserializeOwned + Send>(
     scan: impl FnOnce(&dyn Services, T, &Control) -> Result<RecordStream> + Send,
 ) -> PyResult<RowsCore> {
     let asked: T = request(asked, "rows")?;
-    let control = Control::default();
-    let caller = &session.caller;
-    let stream = caller.long(py, None, |services, _| scan(services, asked, &control))?;
-    let schema = stream.schema();
-    Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
+    session.caller.stream(py, |services, control| {
+        let stream = scan(services, asked, control)?;
+        Ok((stream.schema(), Box::new(stream) as Source))
+    })
 }
 
 /// Records of a kind as rows.
@@ -231,9 +297,22 @@ impl SessionCore {
         self.answer(py, operation, arguments)
     }
 
-    /// Calls an operation that returns a record.
-    fn view(&self, py: Python<'_>, operation: &str, arguments: &str) -> PyResult<RecordView> {
-        Ok(RecordView::new(self.answer(py, operation, arguments)?))
+    /// The record with this id, of an operation that [`record`] knows.
+    fn view(&self, py: Python<'_>, operation: &str, id: &str) -> PyResult<RecordView> {
+        let found = self.caller.short(py, |services| record(services, operation, id))?;
+        Ok(RecordView::new(found))
+    }
+
+    /// A step, which is known by its result too.
+    fn view_step(&self, py: Python<'_>, result_id: &str, step_id: &str) -> PyResult<RecordView> {
+        let result_id = TestResultId::from(result_id);
+        let found = self.caller.short(py, |services| services.get_step(&result_id, step_id))?;
+        Ok(RecordView::new(Box::new(found)))
+    }
+
+    /// As `view`, with all members as a dict.
+    fn get(&self, py: Python<'_>, operation: &str, id: &str) -> PyResult<Py<PyAny>> {
+        self.caller.short(py, |services| record(services, operation, id))?.to_dict(py)
     }
 
     /// Another session of the same store.
@@ -257,24 +336,14 @@ impl SessionCore {
         self.caller.refuse_own_transaction(py)?;
         let (_call, session) = self.caller.begin(py)?;
         // Its wait for the turn to write may be long, and Ctrl-C ends it.
-        let control = Control::default();
-        let begun = Stoppable::new(&control).run(py, || match self.caller.timeout() {
-            None => session.with_control(&control).begin(),
-            Some(timeout) => {
-                let control = match Instant::now().checked_add(timeout) {
-                    Some(end) => control.clone().with_deadline(end),
-                    None => control.clone(),
-                };
-                session.with_control(&control).begin()
-            }
-        })?;
-        let slot = Arc::new(TransactionSlot::new(begun));
+        let signals = Signals::default();
+        let control = self.caller.timed(signals.control());
+        let begun = Stoppable::new(&control).run(py, || session.with_control(&control).begin())?;
+        let slot = Arc::new(TransactionSlot::new(begun, signals));
         self.caller.open.hold(&slot);
         self.caller.open.note_transaction(&slot);
         let transaction = slot.used_here(py)?;
-        // So that this thread counts as the one that used it last.
-        let nobody = "00000000-0000-4000-8000-000000000000".to_owned();
-        let _ = py.detach(|| transaction.get_product(&nobody.into()));
+        short(py, || transaction.use_here())?;
         let Caller { open, slot: session, .. } = &*self.caller;
         let (open, session) = (open.clone(), session.clone());
         Ok(Self { caller: Arc::new(Caller { open, slot: session, transaction: Some(slot) }) })
@@ -309,6 +378,14 @@ impl SessionCore {
     #[getter]
     fn user(&self) -> &str {
         &self.caller.slot.spec.user
+    }
+
+    /// The workspace of new records that name none.
+    #[getter]
+    fn workspace(&self, py: Python<'_>) -> PyResult<String> {
+        let call = self.caller.open.call(py)?;
+        let given = self.caller.slot.spec.workspace.clone();
+        Ok(given.unwrap_or_else(|| call.store.settings().default_workspace.clone()))
     }
 
     #[getter]

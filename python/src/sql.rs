@@ -19,7 +19,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::errors::{internal, invalid};
-use crate::long::Stoppable;
+use crate::long::Signals;
 use crate::open::{Call, lock};
 use crate::rows::RowsCore;
 use crate::session::SessionCore;
@@ -266,8 +266,9 @@ pub fn sql(
     }
     let values = (!given.is_empty()).then(|| ParamValues::from(given));
     let (call, handle) = session.caller.begin(py)?;
-    let control = Control::default();
-    let (answer, schema) = Stoppable::new(&control).run(py, || {
+    let signals = Signals::default();
+    let control = signals.control();
+    let (answer, schema) = signals.run(py, || {
         let handle = handle.as_ref().clone();
         let mut answer = Answer::begin(handle, statement, values, control.clone(), call)?;
         match answer.part()? {
@@ -275,5 +276,5 @@ pub fn sql(
             _ => Err(Error::invalid("the statement has no columns; only reads are allowed")),
         }
     })?;
-    Ok(RowsCore::new(&session.caller.open, schema, Box::new(answer), control))
+    Ok(RowsCore::new(&session.caller.open, schema, Box::new(answer), signals, control))
 }

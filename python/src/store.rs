@@ -9,7 +9,7 @@ use stationdb::{Store, StoreOptions, VerifyLevel};
 
 use crate::errors::{invalid, of_path, raised};
 use crate::json::to_python;
-use crate::long::{self, Watch, long, long_as};
+use crate::long::{Watch, long, long_as};
 use crate::open::{Open, SessionSpec};
 use crate::session::SessionCore;
 
@@ -104,18 +104,11 @@ impl StoreCore {
         Ok(Self { open: Open::new(store, path.display().to_string()) })
     }
 
-    #[pyo3(signature = (user, workspace, all_or_nothing, timeout))]
-    fn session(
-        &self,
-        py: Python<'_>,
-        user: String,
-        workspace: Option<String>,
-        all_or_nothing: bool,
-        timeout: Option<f64>,
-    ) -> PyResult<SessionCore> {
+    /// The session of the store, which makes the others.
+    fn session(&self, py: Python<'_>, user: String) -> PyResult<SessionCore> {
         drop(self.open.call(py)?);
-        let timeout = timeout.map(|timeout| long::seconds(py, "timeout", timeout)).transpose()?;
-        Ok(SessionCore::new(&self.open, SessionSpec { user, workspace, all_or_nothing, timeout }))
+        let spec = SessionSpec { user, workspace: None, all_or_nothing: false, timeout: None };
+        Ok(SessionCore::new(&self.open, spec))
     }
 
     /// Closes the store. Does nothing if it is closed.

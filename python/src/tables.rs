@@ -26,7 +26,7 @@ use crate::content::{FileReader, FileWriter};
 use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
 use crate::long::is_main;
-use crate::rows::RowsCore;
+use crate::rows::{RowsCore, Source};
 use crate::session::{Services, SessionCore};
 
 /// The batches of a reader of the caller, which may be Python code.
@@ -65,11 +65,13 @@ impl Iterator for Foreign<'_> {
     }
 }
 
-/// The axis of a waveform: `("time", datetime, dt)`, `("seconds", t0, dt)` or `("count", t0, dt)`.
+/// The axis of a waveform: `("time", datetime, dt)`, `("nanos", nanoseconds, dt)` as a time that a
+/// datetime cannot keep, `("seconds", t0, dt)` or `("count", t0, dt)`.
 #[derive(FromPyObject)]
 enum Axis {
     Time(String, DateTime<Utc>, f64),
     Count(String, i64, i64),
+    Nanos(String, i64, f64),
     Seconds(String, f64, f64),
 }
 
@@ -77,6 +79,9 @@ impl Axis {
     fn of(&self) -> Option<WaveformAxis> {
         match *self {
             Self::Time(ref kind, t0, dt) if kind == "time" => Some(WaveformAxis::Time { t0, dt }),
+            Self::Nanos(ref kind, t0, dt) if kind == "nanos" => {
+                Some(WaveformAxis::Time { t0: DateTime::from_timestamp_nanos(t0), dt })
+            }
             Self::Count(ref kind, t0, dt) if kind == "count" => {
                 Some(WaveformAxis::Count { t0, dt })
             }
@@ -233,24 +238,23 @@ impl TableCore {
     /// Rows as a stream.
     fn scan(&self, py: Python<'_>, asked: &Bound<'_, PyAny>) -> PyResult<RowsCore> {
         let asked: ScanRequest = request(asked, "rows")?;
-        let control = Control::default();
         let caller = &self.session.get().caller;
-        let stream =
-            caller.long(py, None, |services, _| services.scan(&self.id, asked, &control))?;
-        let schema = stream.schema();
-        Ok(RowsCore::new(&caller.open, schema, Box::new(stream), control))
+        caller.stream(py, |services, control| {
+            let stream = services.scan(&self.id, asked, control)?;
+            Ok((stream.schema(), Box::new(stream) as Source))
+        })
     }
 
     /// Decimated rows.
     fn decimate(&self, py: Python<'_>, asked: &Bound<'_, PyAny>) -> PyResult<RowsCore> {
         let asked: QueryDecimatedDataRequest = request(asked, "decimate")?;
         let caller = &self.session.get().caller;
-        let rows =
-            caller.long(py, None, |services, _| services.query_decimated_data(&self.id, asked))?;
-        let batches = rows.frame.batches;
-        let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-        let batches = Box::new(batches.into_iter().map(Ok));
-        Ok(RowsCore::new(&caller.open, schema, batches, Control::default()))
+        caller.stream(py, |services, _| {
+            let batches = services.query_decimated_data(&self.id, asked)?.frame.batches;
+            let schema =
+                batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+            Ok((schema, Box::new(batches.into_iter().map(Ok)) as Source))
+        })
     }
 
     /// Waveforms as dicts with buffers of numbers.
@@ -261,9 +265,8 @@ impl TableCore {
     ) -> PyResult<Bound<'py, PyList>> {
         let asked: ReadWaveformsRequest = request(asked, "waveforms")?;
         let caller = &self.session.get().caller;
-        let found = caller.long(py, None, |services, control| {
-            services.read_waveforms(&self.id, asked, control)
-        })?;
+        let found = caller
+            .read(py, |services, control| services.read_waveforms(&self.id, asked, control))?;
         let list = PyList::empty(py);
         for waveform in found {
             let one = PyDict::new(py);

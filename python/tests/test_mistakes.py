@@ -178,13 +178,13 @@ MISTAKES: list[Mistake] = [
     ("import of text mode", lambda p: p.db.tables.import_file(io.StringIO("t\n1"), format="csv"), Invalid, '"rb"'),
     ("import with an unknown option", lambda p: p.db.tables.import_file(io.BytesIO(b"t\n1"), sep=","), Invalid, ""),
     # Records.
-    ("unknown member", lambda p: p.db.products.create(part_no="x"), Invalid, "part_number"),
+    ("unknown member", lambda p: p.db.products.create(part_no="x"), Invalid, "part_number"),  # type: ignore[call-arg]
     ("missing member", lambda p: p.db.products.create(name="x"), Invalid, "partNumber"),
     ("taken number", lambda p: p.db.products.create(part_number="P-1"), errors.ConflictError, "P-1"),
-    ("a record of a text", lambda p: p.db.products.create("P-9"), Invalid, "no record"),
-    ("a set of objects", lambda p: p.db.products.create(part_number="x", properties={"k": object()}), Invalid, "text"),
-    ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),
-    ("NaN in a record", lambda p: p.db.products.create(part_number="x", properties={"k": float("nan")}), Invalid, "NaN"),
+    ("a record of a text", lambda p: p.db.products.create("P-9"), Invalid, "no record"),  # type: ignore[arg-type]
+    ("a set of objects", lambda p: p.db.products.create(part_number="x", properties={"k": object()}), Invalid, "text"),  # type: ignore[dict-item]
+    ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),  # type: ignore[dict-item]
+    ("NaN in a record", lambda p: p.db.products.create(part_number="x", properties={"k": float("nan")}), Invalid, "NaN"),  # type: ignore[dict-item]
     ("missing id", lambda p: p.db.products.get("018f6d2a-0000-8000-8000-000000000001"), errors.NotFoundError, ""),
     ("malformed id", lambda p: p.db.products.get("x"), errors.Error, ""),
     ("record as an id", lambda p: p.db.products.delete(p.product), Invalid, "record.id"),  # type: ignore[arg-type]

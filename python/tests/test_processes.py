@@ -60,11 +60,36 @@ def works(db: stationdb.Store, table: stationdb.Table, tmp: Path) -> dict[str, C
         for _ in db.changes(follow=True):
             pass
 
-    return {"scan": scan, "arrow": arrow, "import": load, "sql": sql, "follow": follow}
+    def transaction() -> None:
+        with db.transaction() as tx:
+            tx.products.create(part_number="of the transaction")
+            large = tx.tables.get(table.id)
+            while True:
+                for _ in large.rows(where="v > 1e9", order="v"):
+                    pass
+
+    def figures() -> None:
+        with db.transaction() as tx:
+            tx.products.create(part_number="of the transaction")
+            while True:
+                tx.tables.get(table.id).aggregate({"v": ["mean", "deviation"]}, where="v > -9")
+
+    return {
+        "scan": scan,
+        "arrow": arrow,
+        "import": load,
+        "sql": sql,
+        "follow": follow,
+        "transaction": transaction,
+        "figures": figures,
+    }
+
+
+WORKS = ["scan", "arrow", "import", "sql", "follow", "transaction", "figures"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of Unix")
-@pytest.mark.parametrize("work", ["scan", "arrow", "import", "sql", "follow"])
+@pytest.mark.parametrize("work", WORKS)
 def test_ctrl_c_ends_a_call(
     db: stationdb.Store, large: stationdb.Table, tmp_path: Path, work: str
 ) -> None:
@@ -92,6 +117,57 @@ def test_ctrl_c_ends_a_call(
     # The bound is 200 ms; a machine that builds meanwhile gets some more.
     assert took < 0.2 * float(os.environ.get("STATIONDB_SLOW", "1")), took
     assert len(large) == 4_000_000
+    # A transaction was taken back, and its turn to write is free.
+    assert db.products.query().count() == 0
+    db.products.create(part_number="after it")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of Unix")
+def test_a_transaction_goes_on_after_an_interruption(
+    db: stationdb.Store, large: stationdb.Table
+) -> None:
+    def interrupt(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with db.transaction() as tx:
+            tx.products.create(part_number="before it")
+            signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+            with pytest.raises(InterruptedError):
+                while True:
+                    list(tx.tables.get(large.id).rows(where="v > 1e9", order="v"))
+            tx.products.create(part_number="after it")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert db.products.query().count() == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of Unix")
+def test_a_handler_may_call_the_store(db: stationdb.Store, large: stationdb.Table) -> None:
+    found: list[object] = []
+    rows = large.rows(where="v > 1e9")
+
+    def call(*_: object) -> None:
+        try:
+            found.append(db.products.query().count())
+            rows.to_pylist()
+        except errors.Error as error:
+            found.append(error)
+
+    before = signal.signal(signal.SIGALRM, call)
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        assert rows.to_pylist() == []
+        large.aggregate({"v": "deviation"})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert 0 in found
+    refused = [error for error in found if isinstance(error, errors.ConflictError)]
+    assert any("being read" in str(error) for error in refused)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of Unix")

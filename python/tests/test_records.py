@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import uuid
 from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -51,6 +52,47 @@ def test_batches(db: stationdb.Store) -> None:
     with pytest.raises(errors.PartialFailureError) as caught:
         again.require_all()
     assert len(caught.value.inner) == 1
+
+
+def test_a_refused_write_names_the_transaction(db: stationdb.Store) -> None:
+    with db.transaction() as tx:
+        with pytest.raises(errors.ConflictError, match="begin"):
+            db.products.create(part_number="P")
+        tx.products.create(part_number="P")
+        with pytest.raises(errors.ConflictError, match="create_products"):
+            db.products.create(part_number="Q")
+
+
+def test_views_of_all_kinds(db: stationdb.Store) -> None:
+    feed = db.feeds.create(name="feed", platform="WINDOWS")
+    plan = db.test_plans.create(name="plan", state="NEW")
+    item = db.work_items.create(name="item")
+    result = db.results.create(program_name="P", status={"statusType": "PASSED"})
+    asset = db.assets.create(
+        model_name="M", serial_number="1", vendor_name="V", bus_type="USB", asset_type="GENERIC"
+    )
+    product = db.products.create(part_number="P")
+    spec = db.specs.create(product_id=product.id, spec_id="S", type="FUNCTIONAL")
+    kinds: list[tuple[Any, Any]] = [
+        (db.feeds, feed),
+        (db.test_plans, plan),
+        (db.work_items, item),
+        (db.results, result),
+        (db.assets, asset),
+        (db.products, product),
+        (db.specs, spec),
+    ]
+    for collection, made in kinds:
+        view = collection.view(made.id)
+        assert view["id"] == made.id and type(made).from_dict(view.to_dict()) == collection.get(made.id)
+        # Each member alone is what all of them have.
+        assert {name: view[name] for name in view} == view.to_dict()
+        assert view.keys() == list(view.to_dict()) and len(view) == len(view.to_dict())
+        with pytest.raises(errors.NotFoundError):
+            collection.view("00000000-0000-4000-8000-000000000000")
+    with pytest.raises(errors.InvalidArgumentError, match="no text"):
+        db.products.view(5)  # type: ignore[arg-type]
+    assert db.products.get(uuid.UUID(product.id)) == product  # type: ignore[arg-type]
 
 
 def test_queries_as_frames(db: stationdb.Store) -> None:
@@ -328,6 +370,31 @@ def test_values_of_any_type_of_sql(db: stationdb.Store) -> None:
     db.results.create(program_name="P", part_number="A", status={"statusType": "PASSED"})
     (group,) = db.sql("select * from yields('', 'PART_NUMBER')").to_pylist()
     assert group["not_counted"] == {}
+
+
+def test_values_in_arguments_of_tables_of_sql(db: stationdb.Store, loop: stationdb.Table) -> None:
+    for part, serial, gain in (("it's", "SN-1", 19.0), ("it's", "SN-1", 21.0), ("B", "SN-2", 19.0)):
+        with db.results.begin(part, serial, "Final") as run:
+            run.step("Gain").measure("gain", gain, "dB", low=20).finish()
+    statement = "select part_number, first_pass_yield, final_yield from yields($which, $by)"
+    which = 'partNumber == "it\'s"'
+    (row,) = db.sql(statement, which=which, by="PART_NUMBER").to_pylist()
+    assert row == {"part_number": "it's", "first_pass_yield": 0.0, "final_yield": 1.0}
+    ranges = db.sql("select * from histogram($which, '', $name, $bins)", which="", name="gain", bins=4)
+    assert len(ranges.to_pylist()) == 4
+    # Elsewhere in the same statement, and within another one.
+    both = "select $name as n, (select count(*) from histogram('', '', $name, 2)) as bins"
+    assert db.sql(both, name="gain").to_pylist() == [{"n": "gain", "bins": 2}]
+    few = db.sql("select * from decimate($table, $y, $points)", table=loop.id, y="volts", points=1)
+    assert [row["volts"] for row in few.to_pylist()] == [0.0, 1.5]
+    with pytest.raises(errors.InvalidArgumentError, match="text"):
+        db.sql("select * from search($words)", words=datetime(2024, 1, 1, tzinfo=UTC))
+    with pytest.raises(errors.InvalidArgumentError, match="search"):
+        db.sql("select * from search($words)", words=-5)
+    with pytest.raises(errors.InvalidArgumentError, match="words"):
+        db.sql("select * from search($words)")
+    injected = "x') union all select name, name, name, name, 1.0 from products --"
+    assert db.sql("select * from search($words)", words=f'"{injected}"').to_pylist() == []
 
 
 def test_sql(db: stationdb.Store, loop: stationdb.Table) -> None:

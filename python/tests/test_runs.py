@@ -8,10 +8,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 import stationdb
-from stationdb import errors
+from stationdb import errors, records
 
 
 def status(record: Any) -> str:
@@ -135,3 +136,70 @@ def test_a_killed_run_is_carried_on(tmp_path: Path) -> None:
             db.results.resume(run.id)
         with pytest.raises(errors.NotFoundError):
             db.results.resume("00000000-0000-4000-8000-000000000000")
+
+
+def test_whole_results(db: stationdb.Store) -> None:
+    class Step(pydantic.BaseModel):
+        name: str
+        status: dict[str, str]
+
+    class Whole(pydantic.BaseModel):
+        programName: str
+        status: dict[str, str]
+        steps: list[Step]
+
+    passed = {"statusType": "PASSED"}
+    inner = {"name": "Inner", "status": passed, "children": [{"name": "Innermost", "status": passed}]}
+    done = db.results.append_many(
+        [
+            {"programName": "a dict", "status": passed, "steps": [inner]},
+            Whole(programName="a model", status=passed, steps=[Step(name="S", status=passed)]),
+            (
+                records.CreateResultRequest(
+                    program_name="a pair", status=records.Status(status_type="FAILED")
+                ),
+                (
+                    records.CreateStepRequest(
+                        name=name, status=records.Status(status_type="FAILED")
+                    )
+                    for name in "AB"
+                ),
+            ),
+            records.CreateResultRequest(
+                program_name="alone", status=records.Status(status_type="DONE")
+            ),
+        ]
+    )
+    assert [one.program_name for one in done.require_all()] == ["a dict", "a model", "a pair", "alone"]
+    counts = [db.steps.query("resultId == @0", one.id).count() for one in done]
+    assert counts == [2, 1, 2, 0]
+
+    # What is refused does not stop the others, and comes with none of its steps.
+    mixed = db.results.append_many(
+        [
+            {"programName": "good", "status": passed, "steps": [inner]},
+            {"programName": "bad", "status": passed, "steps": [inner, {"status": passed}]},
+        ]
+    )
+    assert [one.program_name for one in mixed] == ["good"]
+    assert [one["programName"] for one in mixed.failed] == ["bad"]
+    assert "steps[1]" in str(mixed.errors[0])
+    assert db.steps.query().count() == 7
+    wrongs: list[Any] = [5, {"programName": "P", "steps": "S"}, ("P",), ({}, 5), ({}, [5])]
+    for wrong in wrongs:
+        with pytest.raises(errors.InvalidArgumentError):
+            db.results.append_many([wrong])
+    assert db.results.query().count() == 5
+
+
+def test_whole_results_are_few_commits(db: stationdb.Store) -> None:
+    passed = {"statusType": "PASSED"}
+    whole = {"programName": "P", "status": passed, "steps": [{"name": "S", "status": passed}] * 4}
+    before = db.position()
+    assert len(db.results.append_many(whole for _ in range(2_500))) == 2_500
+    changes = {one.sequence for one in db.changes(since=before)}
+    assert len(changes) == 3
+    with db.transaction() as tx:
+        tx.results.append_many([whole])
+        assert db.results.query().count() == 2_500
+    assert db.results.query().count() == 2_501

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,6 +44,104 @@ def test_waveforms_make_their_columns(db: stationdb.Store) -> None:
     assert len(table) == 200_000
     with pytest.raises(errors.InvalidArgumentError, match="nanoseconds"):
         db.tables.create("odd").append_waveform({"volts": samples}, dt=1.3e-9)
+
+
+def test_waveforms_continue(db: stationdb.Store) -> None:
+    samples = np.arange(1_000.0)
+    table = db.tables.create("stream", index="t")
+    for _ in range(3):
+        table.append_waveform({"volts": samples}, dt=1e-8)
+    found = table.waveforms()[0]
+    assert len(found) == 3_000 and found.dt == 1e-8
+    np.testing.assert_array_equal(found.y["volts"], np.tile(samples, 3))
+    assert table.rows("t").to_numpy()["t"][-1] == 2_999 * 10
+    # Between its rows, over its end, around all of it.
+    for t0, dt in ((0.0, 1e-8), (5e-6, 1e-7), (29.99e-6, 1e-8)):
+        with pytest.raises(errors.ConflictError, match="create_waveforms"):
+            table.append_waveform({"volts": samples}, dt=dt, t0=t0)
+    assert len(table) == 3_000
+    table.append_waveform({"volts": samples}, dt=1e-8, t0=1.0)
+    # In the gap.
+    table.append_waveform({"volts": samples[:5]}, dt=1e-3, t0=0.5)
+    table.append_waveform({"volts": samples[:1]}, dt=1e-8)
+    assert table.rows("t").to_numpy()["t"][-1] == 10**9 + 1_000 * 10
+
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    timed = db.tables.create("timed")
+    timed.append_waveform({"v": samples[:3]}, dt=1e-8, t0=start)
+    timed.append_waveform({"v": samples[:3]}, dt=1e-8)
+    nanos = timed.rows("t").to_numpy()["t"] - np.datetime64("2024-01-01")
+    assert nanos.astype(int).tolist() == [0, 10, 20, 30, 40, 50]
+    with pytest.raises(errors.ConflictError, match="mix"):
+        timed.append_waveform({"v": samples[:3]}, dt=1e-8, t0=start)
+
+    counts = db.tables.create("counts", {"n": int, "v": float}, index="n")
+    counts.append_waveform({"v": samples[:2]}, dt=5)
+    counts.append_waveform({"v": samples[:2]}, dt=5)
+    assert counts.rows("n").to_numpy()["n"].tolist() == [0, 5, 10, 15]
+    with pytest.raises(errors.ConflictError, match="at 10"):
+        counts.append_waveform({"v": samples[:2]}, dt=4, t0=7)
+
+
+def test_names_of_tables(db: stationdb.Store) -> None:
+    first = db.tables.create("one", {"t": int}, index="t")
+    db.tables.create("two", {"t": int}, index="t")
+    db.tables.create("two", {"t": int}, index="t")
+    with pytest.raises(errors.ConflictError, match=first.id):
+        db.tables.create("one", {"t": int}, index="t", exist_ok=False)
+    assert db.tables.create("one", {"t": int}, index="t", exist_ok=True).id == first.id
+    assert db.tables.create("one", exist_ok=True).id == first.id
+    with pytest.raises(errors.ConflictError, match="several"):
+        db.tables.create("two", {"t": int}, index="t", exist_ok=True)
+    with pytest.raises(errors.InvalidArgumentError, match="name"):
+        db.tables.create(columns={"t": int}, index="t", exist_ok=True)
+    # Another workspace has its own names.
+    other = db.session(workspace="lab")
+    assert (db.workspace, other.workspace) == ("default", "lab")
+    there = other.tables.create("one", {"t": int}, index="t", exist_ok=False)
+    assert other.tables.create("one", exist_ok=True).id == there.id != first.id
+    assert db.tables.create("one", workspace="lab", exist_ok=True).id == there.id
+    # The name is looked at again when the first append makes the table.
+    late = db.tables.create("late", index="t", exist_ok=False)
+    db.tables.create("late", {"t": int}, index="t")
+    with pytest.raises(errors.ConflictError, match="late"):
+        late.append({"t": [1]})
+    assert len(list(db.tables.query("name == @0", "late"))) == 1
+    with db.transaction() as tx:
+        made = tx.tables.create("inside", {"t": int}, index="t", exist_ok=False)
+        assert tx.tables.create("inside", exist_ok=True).id == made.id
+
+
+def test_a_csv_comes_back_with_its_index(
+    db: stationdb.Store, loop: stationdb.Table, tmp_path: Path
+) -> None:
+    loop.export(tmp_path / "loop.csv")
+    plain = db.tables.import_file(tmp_path / "loop.csv")
+    assert list(plain.columns) == ["row", "t", "volts"]
+    same = db.tables.import_file(tmp_path / "loop.csv", index_column="t")
+    assert same.rows().to_pylist() == loop.rows().to_pylist()
+
+
+def test_a_look_does_not_read_rows(loop: stationdb.Table) -> None:
+    for where, count in (("volts > 9", 0), ("volts > 0.6", 2)):
+        reads: list[Callable[[stationdb.Rows], int]] = [
+            lambda rows: len(rows.to_pylist()),
+            lambda rows: len(rows.to_numpy()["t"]),
+            lambda rows: int(rows.to_arrow().num_rows),
+        ]
+        for read in reads:
+            rows = loop.rows(where=where)
+            rows._repr_html_()
+            assert read(rows) == count
+            for again in (rows.to_pylist, rows.to_numpy, rows.to_arrow):
+                with pytest.raises(errors.ConflictError, match="read already"):
+                    again()
+    empty = loop.rows(where="volts > 9")
+    assert "read" not in repr(empty).rpartition(")")[2]
+    assert {name: str(values.dtype) for name, values in empty.to_numpy().items()} == {
+        "t": "int64",
+        "volts": "float64",
+    }
 
 
 def test_waveforms_over_time_and_counts(db: stationdb.Store) -> None:

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{ada, ask, create, open_sealing, plan, settle};
+use common::{ada, ask, ask_with, create, open_sealing, plan, settle};
+use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::prelude::SessionContext;
 use serde_json::json;
 use stationdb::faults::Random;
@@ -268,6 +269,43 @@ async fn tables_and_functions_have_the_numbers_of_the_trait() {
         }
         settle(&store);
         check(&ada(&store)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_stand_in_arguments_of_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    fill(3, &store);
+    let sql = context(&ada(&store)).unwrap();
+    let values = || {
+        Some(ParamValues::from(vec![
+            ("which", ScalarValue::from(SELECTED)),
+            ("name", ScalarValue::from("X")),
+            ("ranges", ScalarValue::from(5_i64)),
+            ("none", ScalarValue::Null),
+            ("time", ScalarValue::TimestampMicrosecond(Some(5), None)),
+        ]))
+    };
+    for (with, without) in [
+        ("yields($which, 'PART_NUMBER')", format!("yields('{SELECTED}', 'PART_NUMBER')")),
+        ("histogram($which, '', $name, $ranges)", format!("histogram('{SELECTED}', '', 'X', 5)")),
+        ("histogram('', '', $name) where $name = 'X'", "histogram('', '', 'X')".to_owned()),
+    ] {
+        let found = ask_with(&sql, &format!("select * from {with}"), values()).await.unwrap();
+        assert!(!found.is_empty(), "{with}");
+        assert_eq!(found, ask(&sql, &format!("select * from {without}")).await.unwrap(), "{with}");
+        let plan = ask_with(&sql, &format!("explain select * from {with}"), values()).await;
+        assert!(!plan.unwrap().is_empty(), "{with}");
+    }
+    for (with, why) in [
+        ("yields($nothing)", "nothing"),
+        ("yields($time)", "write it as a text"),
+        ("yields($ranges)", "yields"),
+        ("yields($none)", "yields"),
+    ] {
+        let refused = ask_with(&sql, &format!("select * from {with}"), values()).await.unwrap_err();
+        assert!(refused.contains(why), "{with}: {refused}");
     }
 }
 

@@ -1,5 +1,8 @@
 //! All operations of all services by their names.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 
 use super::by_name::{Declaration, Declared, Reply, wire_rules};
@@ -76,6 +79,14 @@ pub fn operations() -> Vec<OperationInfo> {
     declarations().map(info).collect()
 }
 
+/// The operations by their names, each with the reason why it cannot be called by name.
+fn operations_by_name() -> &'static HashMap<&'static str, (&'static Declaration, Option<String>)> {
+    static BY_NAME: OnceLock<HashMap<&str, (&Declaration, Option<String>)>> = OnceLock::new();
+    BY_NAME.get_or_init(|| {
+        declarations().map(|declared| (declared.name, (declared, declared.refusal()))).collect()
+    })
+}
+
 fn find(operation: &str) -> Result<&'static Declaration> {
     let unknown = || {
         let names = declarations().map(|declared| declared.name);
@@ -84,10 +95,9 @@ fn find(operation: &str) -> Result<&'static Declaration> {
             format!("there is no operation {operation:?}{}", did_you_mean(operation, names)),
         )
     };
-    let found = declarations().find(|declared| declared.name == operation).ok_or_else(unknown)?;
-    match found.refusal() {
-        Some(refusal) => Err(Error::unsupported(refusal)),
-        None => Ok(found),
+    match operations_by_name().get(operation).ok_or_else(unknown)? {
+        (_, Some(refusal)) => Err(Error::unsupported(refusal.as_str())),
+        (found, None) => Ok(found),
     }
 }
 

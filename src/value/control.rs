@@ -20,8 +20,9 @@ pub struct Progress {
 }
 
 type Callback = Arc<dyn Fn(Progress) + Send + Sync>;
+type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Deadline, cancel flag and progress callback of one long operation.
+/// Deadline, cancel flag, poll and progress callback of one long operation.
 ///
 /// Cheap to clone; clones share the cancel flag.
 ///
@@ -39,6 +40,7 @@ pub struct Control {
     /// The cancel flag of the operation that this one is a part of.
     outer: Option<Arc<AtomicBool>>,
     progress: Option<Callback>,
+    poll: Option<Poll>,
 }
 
 impl Control {
@@ -56,19 +58,41 @@ impl Control {
         self
     }
 
-    /// A copy with the same deadline and cancel flag but without the callback, for one part of an
-    /// operation that reports progress as a whole.
+    /// Asks `poll` at each check, on the thread that does the work: the work ends with
+    /// [`ErrorKind::Cancelled`] when it returns true. The cancel flag stays as it is.
+    ///
+    /// This is for hosts that can look for an interruption only on the thread of the call, as
+    /// Python looks for Ctrl-C on its main thread. A check may be made every few microseconds, so
+    /// `poll` keeps its own pace, and it does not call the store. A call that waits for its turn to
+    /// write asks the cancel flag alone.
+    ///
+    /// ```
+    /// use stationdb::{Control, ErrorKind};
+    ///
+    /// let control = Control::default().with_poll(|| true);
+    /// assert_eq!(control.check().unwrap_err().kind(), ErrorKind::Cancelled);
+    /// assert!(!control.is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn with_poll(mut self, poll: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.poll = Some(Arc::new(poll));
+        self
+    }
+
+    /// A copy with the same deadline, cancel flag and poll but without the callback, for one part of
+    /// an operation that reports progress as a whole.
     #[must_use]
     pub fn without_progress(&self) -> Self {
         Self { progress: None, ..self.clone() }
     }
 
     /// Makes this the control of a part of the work that `outer` controls: cancelling either stops
-    /// the part. Its own deadline, if it has one, replaces that of `outer`.
+    /// the part. Its own deadline and poll, if it has them, replace those of `outer`.
     #[must_use]
     pub(crate) fn within(&self, outer: &Self) -> Self {
         let deadline = self.deadline.or(outer.deadline);
-        Self { deadline, outer: Some(outer.cancelled.clone()), ..self.clone() }
+        let poll = self.poll.clone().or_else(|| outer.poll.clone());
+        Self { deadline, outer: Some(outer.cancelled.clone()), poll, ..self.clone() }
     }
 
     /// Asks the work to stop; it fails with [`ErrorKind::Cancelled`] at its next check.
@@ -91,7 +115,7 @@ impl Control {
 
     /// Fails when the work should stop. Long work calls it once for each block of work.
     pub fn check(&self) -> Result<()> {
-        if self.is_cancelled() {
+        if self.is_cancelled() || self.poll.as_ref().is_some_and(|poll| poll()) {
             return Err(Error::new(
                 ErrorKind::Cancelled,
                 "the operation was cancelled by its caller",
@@ -120,5 +144,32 @@ impl fmt::Debug for Control {
             .field("deadline", &self.deadline)
             .field("cancelled", &self.is_cancelled())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn a_poll_ends_the_check_that_asks_it_and_no_other() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = asked.clone();
+        // The second answer is yes.
+        let outer =
+            Control::default().with_poll(move || counted.fetch_add(1, Ordering::Relaxed) == 1);
+        let part = Control::default().within(&outer);
+        assert!(part.check().is_ok());
+        assert_eq!(part.check().unwrap_err().kind(), ErrorKind::Cancelled);
+        assert!(part.check().is_ok() && !part.is_cancelled() && !outer.is_cancelled());
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
+        // Its own poll replaces that of the whole; a cancelled control asks none.
+        let own = Control::default().with_poll(|| true).within(&outer);
+        assert!(own.check().is_err());
+        outer.cancel();
+        assert!(part.check().is_err() && own.without_progress().check().is_err());
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
     }
 }

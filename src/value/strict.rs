@@ -4,10 +4,11 @@
 //! a request wants to be told: a misspelt `filter` matches everything.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::ignored::{IgnoredMember, collect};
 use super::nearest::did_you_mean;
-use super::wire::from_located;
+use super::wire::{fault, from_located, from_value};
 use crate::error::{Error, Result};
 
 /// Reads a request from JSON text, and refuses members that the request does not have.
@@ -27,7 +28,27 @@ use crate::error::{Error, Result};
 /// Those of [`from_json`](crate::from_json), and `InvalidArgument` at the first unknown member,
 /// with the nearest known name, or all of them.
 pub fn from_json_strict<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
-    let (value, ignored) = collect(|| from_located::<T>(json));
+    refuse_unknown(collect(|| from_located::<T>(json)))
+}
+
+/// Reads a request as [`from_json_strict`] does, from JSON that is parsed already.
+///
+/// ```
+/// use serde_json::json;
+/// use stationdb::products::QueryProductsRequest;
+///
+/// let query: QueryProductsRequest = stationdb::from_value_strict(json!({"take": 5}))?;
+/// assert_eq!(query.take, Some(5));
+/// # Ok::<(), stationdb::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidArgument` with the member that has the wrong type or is unknown.
+pub fn from_value_strict<T: DeserializeOwned>(json: Value) -> Result<T> {
+    refuse_unknown(collect(|| from_value(json).map_err(|text| fault(&text))))
+}
+
+fn refuse_unknown<T>((value, ignored): (Result<T>, Vec<IgnoredMember>)) -> Result<T> {
     // A required member that is misspelt is told by the name that was written.
     let Some(IgnoredMember { path, name, known }) = ignored.into_iter().next() else {
         return value;

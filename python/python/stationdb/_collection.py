@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from . import _stationdb
-from ._record import Record, encoded, flat, merged, wire, wires
+from ._record import Record, flat, merged, wire, wires
 from ._rows import Rows
 from ._stationdb import RecordView
 from .errors import (
@@ -107,7 +107,7 @@ class Operations:
     request: type[Record] | None = None
     asks: dict[str, Any] = field(default_factory=dict)
     explain: tuple[str, str] | None = None
-    get: tuple[str, str] | None = None
+    get: str | None = None
     create: Write | None = None
     update: Write | None = None
     delete: Delete | None = None
@@ -146,6 +146,15 @@ class BatchResult(Generic[R]):
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.records)
+
+    def _add(self, cls: type[Record], made: str | None, answer: Any) -> None:
+        """Adds the answer of a batch, whose records are its member `made`."""
+        if not isinstance(answer, dict):
+            return
+        found = answer.get(made) or [] if made is not None else []
+        self.records += [cast("R", cls.from_dict(one)) for one in found if isinstance(one, dict)]
+        self.errors += _errors(answer)
+        self.failed += answer.get("failed") or []
 
     def require_all(self) -> list[R]:
         """The records. Raises `PartialFailureError` with the errors if an item was refused."""
@@ -342,17 +351,15 @@ class Collection(Generic[R]):
                 done.records += [self.create(one) for one in chunk]
                 continue
             answer = self._call(write.operation, write.arguments(chunk, {}, None))
-            done.records += self._records(write, answer)
-            done.errors += _errors(answer)
-            done.failed += answer.get("failed") or [] if isinstance(answer, dict) else []
+            done._add(self._plan.record, write.made, answer)
         return done
 
     def get(self, id: str) -> R:
         """The record with this id. Raises `NotFoundError`."""
         if self._plan.get is None:
             return self.query("id == @0", id).one()
-        operation, name = self._plan.get
-        return cast("R", self._plan.record.from_dict(self._call(operation, {name: id})))
+        found = self._services._core.get(self._plan.get, _id(id))
+        return cast("R", self._plan.record.from_dict(found))
 
     def view(self, id: str) -> RecordView:
         """The record with this id, whose members become objects of Python when they are asked for.
@@ -361,8 +368,7 @@ class Collection(Generic[R]):
         """
         if self._plan.get is None:
             raise UnsupportedError(f"{self._name()} are not viewed; use get")
-        operation, name = self._plan.get
-        return self._services._core.view(operation, encoded(operation, {name: id}))
+        return self._services._core.view(self._plan.get, _id(id))
 
     def query(
         self,
@@ -439,9 +445,7 @@ class Collection(Generic[R]):
         plan = self._plan.delete
         if plan is None:
             raise UnsupportedError(f"{self._name()} are not deleted by id")
-        for id in ids:
-            if not isinstance(id, str):
-                raise InvalidArgumentError(f"the id {id!r} is no text; give ids, as in record.id")
+        ids = tuple(_id(id) for id in ids)
         flags = dict.fromkeys(plan.flags, True)
         if not plan.many:
             for id in ids:
@@ -490,6 +494,14 @@ class Collection(Generic[R]):
         if known is None:
             raise NotFoundError("the operation answered without a record")
         return self.get(known)
+
+
+def _id(id: Any) -> str:
+    """An id as a text; a UUID is one."""
+    text = wire(id)
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"the id {id!r} is no text; give ids, as in record.id")
+    return text
 
 
 #: Requests whose operations answer with a part of the record.

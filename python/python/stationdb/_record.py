@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from .errors import InvalidArgumentError
 
@@ -38,6 +38,16 @@ class Unset:
 
 #: A member that is not changed; None clears the member.
 UNSET: Final = Unset()
+
+
+
+class HasModelDump(Protocol):
+    """An object with `model_dump`, as those of pydantic."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Its members."""
+        ...
+
 
 R = TypeVar("R", bound="Record")
 _Reader = Callable[[Any], Any]
@@ -173,7 +183,7 @@ def _key(key: object) -> str:
     raise InvalidArgumentError(f"the key {key!r} is no text; keys of properties are texts")
 
 
-def encoded(operation: str, arguments: Mapping[str, Any]) -> str:
+def encoded(operation: str, arguments: Mapping[str, Any] | list[dict[str, Any]]) -> str:
     """The arguments of an operation as JSON."""
     try:
         return json.dumps(arguments, allow_nan=False)

@@ -139,7 +139,7 @@ class Rows(Closing):
         except ImportError:
             raise missing("numpy", "to_numpy()") from None
         was_read = self._core.is_read
-        types = list(self.types.values())
+        types = self._core.numpy_types
         parts: dict[str, list[Any]] = {name: [] for name in self.columns}
         for batch in self:
             for index, name in enumerate(parts):
@@ -147,7 +147,7 @@ class Rows(Closing):
         out: dict[str, Any] = {}
         for (name, arrays), kind in zip(parts.items(), types, strict=True):
             # A batch of only nulls is of objects.
-            out[name] = numpy.concatenate(arrays or [numpy.empty(0, dtype=_numpy_type(kind))])
+            out[name] = numpy.concatenate(arrays or [numpy.empty(0, dtype=kind)])
         self._check_unread(was_read)
         return out
 
@@ -196,19 +196,6 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     return html.escape(f"{value:.6g}" if isinstance(value, float) else str(value))
-
-
-def _numpy_type(arrow: str) -> str:
-    """The type of an array without rows."""
-    if arrow.startswith("Timestamp("):
-        units = {"s": "s", "ms": "ms", "us": "us", "µs": "us", "ns": "ns"}
-        long = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
-        unit = arrow[len("Timestamp(") :].partition(",")[0].rstrip(")")
-        return f"datetime64[{units.get(unit) or long.get(unit, 'ns')}]"
-    if arrow == "Boolean":
-        return "bool"
-    is_number = arrow.startswith(("Int", "UInt", "Float")) and arrow[-1].isdigit()
-    return arrow.lower() if is_number else "object"
 
 
 def _array(numpy: Any, batch: Batch, index: int) -> Any:

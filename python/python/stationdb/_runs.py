@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import services
 from ._closing import Block
-from ._record import wire, wires
+from ._collection import BatchResult
+from ._record import HasModelDump, encoded, merged, wire, wires
 from ._rows import Rows
-from ._stationdb import RunCore, begin_run, resume_run, scan_measurements
+from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
-from .records import Step, TestResult
+from .records import CreateResultRequest, CreateStepRequest, Step, TestResult
 
 if TYPE_CHECKING:
     from ._tables import Table
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Results", "Run", "RunSequence", "RunStep"]
 
 _Status = str | Mapping[str, Any] | None
+#: A result with its steps: see `Results.append_many`.
+Whole = CreateResultRequest | Mapping[str, Any] | tuple[Any, Iterable[Any]] | HasModelDump
+_BATCH_RESULTS = 1_000
+_BATCH_STEPS = 10_000
 
 
 def _status(status: _Status) -> dict[str, Any] | None:
@@ -32,6 +37,28 @@ def _status(status: _Status) -> dict[str, Any] | None:
 
 def _of_error(kind: type[BaseException]) -> str:
     return "ERRORED" if issubclass(kind, Exception) else "TERMINATED"
+
+
+def _whole(given: Any) -> dict[str, Any]:
+    """A result and its steps in the wire form."""
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise InvalidArgumentError(
+                f"a pair of a result and its steps has {len(given)} parts; give (result, steps)"
+            )
+        return {"result": merged(CreateResultRequest, given[0], {}), "steps": _steps(given[1])}
+    result = merged(CreateResultRequest, given, {})
+    return {"result": result, "steps": _steps(result.pop("steps", None))}
+
+
+def _steps(given: Any) -> list[dict[str, Any]]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable | None):
+        raise InvalidArgumentError(f"the steps are {given!r}; give a list of steps")
+    return [merged(CreateStepRequest, step, {}) for step in given or ()]
+
+
+def _count(steps: Iterable[Any]) -> int:
+    return sum(1 + _count(step.get("children") or ()) for step in steps if isinstance(step, Mapping))
 
 
 class RunStep(Block):
@@ -335,6 +362,41 @@ class Results(services.Results):
             "properties": dict(properties or {}),
         }
         return Run(self, begin_run(self._services._core, asked))
+
+    def append_many(self, results: Iterable[Whole]) -> BatchResult[TestResult]:
+        """Stores results together with their steps: whole runs, as from a file or another system.
+
+        Each item is a result as `create` takes it, whose steps are its member `steps` (of a dict, or
+        of an object with `model_dump`), or a pair of a result and its steps. Steps are those of
+        `steps.create`, without `resultId`, and may have `children`. A thousand results, or some ten
+        thousand steps, are one commit. A result comes with all of its steps or not at all; what is
+        refused does not stop the others, and `failed` has the results without their steps.
+
+        Raises `InvalidArgumentError` for an item that cannot be read; the commits before it stay.
+
+        >>> passed = {"statusType": "PASSED"}
+        >>> whole = {"programName": "Gain", "status": passed, "steps": [{"name": "Power", "status": passed}]}
+        >>> done = db.results.append_many([whole])
+        >>> db.steps.query("resultId == @0", done.records[0].id).count()
+        1
+        """
+        done: BatchResult[TestResult] = BatchResult()
+        batch: list[dict[str, Any]] = []
+        steps = 0
+        for one in results:
+            whole = _whole(one)
+            batch.append(whole)
+            steps += _count(whole["steps"])
+            if len(batch) >= _BATCH_RESULTS or steps >= _BATCH_STEPS:
+                self._append(batch, done)
+                batch, steps = [], 0
+        if batch:
+            self._append(batch, done)
+        return done
+
+    def _append(self, batch: list[dict[str, Any]], done: BatchResult[TestResult]) -> None:
+        answer = append_results(self._services._core, encoded("append_many", batch))
+        done._add(TestResult, "results", answer)
 
     def resume(self, id: str) -> Run:
         """Finds a run again that nobody has ended, by the id of its result.

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -34,7 +35,18 @@ if TYPE_CHECKING:
         Workspaces,
     )
 
-__all__ = ["Services", "Session", "Transaction"]
+__all__ = ["Opener", "Services", "Session", "Transaction", "checked_user"]
+
+
+_LOADED: dict[str, Any] = {}
+
+
+def _loaded(module: str, name: str) -> Any:
+    """A class of a module that is loaded at its first use: `import` takes a microsecond each time."""
+    found = _LOADED.get(name)
+    if found is None:
+        found = _LOADED[name] = getattr(import_module(f".{module}", __package__), name)
+    return found
 
 
 class Services:
@@ -54,6 +66,11 @@ class Services:
         return self._core.user
 
     @property
+    def workspace(self) -> str:
+        """The workspace of new records that name none."""
+        return self._core.workspace
+
+    @property
     def tables(self) -> Tables:
         """Tables of measured rows."""
         return Tables(self)
@@ -61,86 +78,74 @@ class Services:
     @property
     def products(self) -> Products:
         """Products: part numbers and what they are."""
-        from .services import Products
-
-        return Products(self)
+        made: Products = _loaded("services", "Products")(self)
+        return made
 
     @property
     def specs(self) -> Specs:
         """Specifications of products: limits and conditions."""
-        from .services import Specs
-
-        return Specs(self)
+        made: Specs = _loaded("services", "Specs")(self)
+        return made
 
     @property
     def assets(self) -> Assets:
         """Instruments, fixtures, devices: where they are, and their calibration."""
-        from .services import Assets
-
-        return Assets(self)
+        made: Assets = _loaded("services", "Assets")(self)
+        return made
 
     @property
     def work_items(self) -> WorkItems:
         """Work items."""
-        from .services import WorkItems
-
-        return WorkItems(self)
+        made: WorkItems = _loaded("services", "WorkItems")(self)
+        return made
 
     @property
     def templates(self) -> Templates:
         """Templates of work items."""
-        from .services import Templates
-
-        return Templates(self)
+        made: Templates = _loaded("services", "Templates")(self)
+        return made
 
     @property
     def test_plans(self) -> TestPlans:
         """Test plans."""
-        from .services import TestPlans
-
-        return TestPlans(self)
+        made: TestPlans = _loaded("services", "TestPlans")(self)
+        return made
 
     @property
     def test_plan_templates(self) -> TestPlanTemplates:
         """Templates of test plans."""
-        from .services import TestPlanTemplates
-
-        return TestPlanTemplates(self)
+        made: TestPlanTemplates = _loaded("services", "TestPlanTemplates")(self)
+        return made
 
     @property
     def results(self) -> Results:
         """Results of tests, their runs, and their figures: yields, capability, histograms."""
-        from ._runs import Results
-
-        return Results(self)
+        made: Results = _loaded("_runs", "Results")(self)
+        return made
 
     @property
     def steps(self) -> Steps:
         """Steps of results."""
-        from ._steps import Steps
-
-        return Steps(self)
+        made: Steps = _loaded("_steps", "Steps")(self)
+        return made
 
     @property
     def workspaces(self) -> Workspaces:
         """Registered workspaces and their quotas."""
-        from .services import Workspaces
-
-        return Workspaces(self)
+        made: Workspaces = _loaded("services", "Workspaces")(self)
+        return made
 
     @property
     def files(self) -> Files:
         """Files: any bytes, with a name and properties."""
-        from ._files import Files
-
-        return Files(self)
+        made: Files = _loaded("_files", "Files")(self)
+        return made
 
     @property
     def feeds(self) -> Feeds:
         """Package feeds and their packages."""
-        from ._files import Feeds
-
-        return Feeds(self)
+        made: Feeds = _loaded("_files", "Feeds")(self)
+        return made
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:
         """Calls an operation of the library by its name.
@@ -246,15 +251,10 @@ class Services:
             writer.close()
 
 
-class Session(Services):
-    """A user of a store. Cheap to make; safe to use from many threads at once."""
+class Opener(Services):
+    """What has sessions: a store, and each of them."""
 
     __slots__ = ()
-
-    def __init__(self, core: SessionCore, parent: Services) -> None:
-        self._core = core
-        self._writers = parent._writers
-        self._is_look = parent._is_look
 
     def session(
         self,
@@ -264,9 +264,34 @@ class Session(Services):
         all_or_nothing: bool = False,
         timeout: float | None = None,
     ) -> Session:
-        """Another session: see `Store.session`."""
+        """A session of a user, that of this one when absent.
+
+        New records go into `workspace`. With `all_or_nothing` a batch of which an item is refused
+        changes nothing. `timeout` is how many seconds each call may take; a stream of rows counts
+        until its first row.
+        """
+        if user is not None:
+            checked_user(user)
         core = self._core.session(user, workspace, all_or_nothing, timeout)
         return Session(core, self)
+
+
+def checked_user(user: Any) -> str:
+    """A name of a user."""
+    if not isinstance(user, str) or not user:
+        raise InvalidArgumentError(f"the user is {user!r}; give a name")
+    return user
+
+
+class Session(Opener):
+    """A user of a store. Cheap to make; safe to use from many threads at once."""
+
+    __slots__ = ()
+
+    def __init__(self, core: SessionCore, parent: Services) -> None:
+        self._core = core
+        self._writers = parent._writers
+        self._is_look = parent._is_look
 
     def __repr__(self) -> str:
         return f"<Session of {self.user!r} on {self._core.path!r}>"

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import services
 from ._stationdb import RecordView
-from ._record import encoded, merged
+from ._record import merged
 from .errors import NotFoundError
 from .records import Step, UpdateStepRequest
 
@@ -40,13 +40,11 @@ class Steps(services.Steps):
 
     def get(self, id: str, *, result_id: str | None = None) -> Step:
         """The step with this id, of this result. Raises `NotFoundError`."""
-        asked = {"result_id": self._result_of(id, result_id), "step_id": id}
-        return Step.from_dict(self._call("get_step", asked))
+        return Step.from_dict(self.view(id, result_id=result_id).to_dict())
 
     def view(self, id: str, *, result_id: str | None = None) -> RecordView:
         """The step with this id, whose members become objects of Python when they are asked for."""
-        asked = {"result_id": self._result_of(id, result_id), "step_id": id}
-        return self._services._core.view("get_step", encoded("get_step", asked))
+        return self._services._core.view_step(self._result_of(id, result_id), id)
 
     def update(
         self, id: str, /, *, result_id: str | None = None, replace: bool = False, **fields: Any

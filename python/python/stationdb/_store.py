@@ -10,7 +10,7 @@ from weakref import WeakSet
 from . import _stationdb
 from ._closing import Closing
 from ._progress import Progress, reporting
-from ._session import Services, Session
+from ._session import Opener, checked_user
 from ._stationdb import StoreCore
 from .errors import InvalidArgumentError
 
@@ -21,9 +21,7 @@ PathLike = str | os.PathLike[str]
 
 def _user(user: str | None) -> str:
     if user is not None:
-        if not isinstance(user, str) or not user:
-            raise InvalidArgumentError(f"the user is {user!r}; give a name")
-        return user
+        return checked_user(user)
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
@@ -40,7 +38,7 @@ def _path(path: object) -> str:
     raise InvalidArgumentError(f"the path is {path!r}; give a str or a pathlib.Path")
 
 
-class Store(Services, Closing):
+class Store(Opener, Closing):
     """An open store: a directory with everything that a station keeps.
 
     A store is a context manager, and has all services of a session of its user. One process at a
@@ -51,27 +49,9 @@ class Store(Services, Closing):
 
     def __init__(self, store: StoreCore, user: str, is_look: bool = False) -> None:
         self._store = store
-        self._core = store.session(user, None, False, None)
+        self._core = store.session(user)
         self._writers = WeakSet()
         self._is_look = is_look
-
-    def session(
-        self,
-        user: str | None = None,
-        *,
-        workspace: str | None = None,
-        all_or_nothing: bool = False,
-        timeout: float | None = None,
-    ) -> Session:
-        """A session of a user, that of the store when absent.
-
-        New records go into `workspace`. With `all_or_nothing` a batch of which an item is refused
-        changes nothing. `timeout` is how many seconds each call may take; a stream of rows counts
-        until its first row.
-        """
-        user = self.user if user is None else _user(user)
-        core = self._store.session(user, workspace, all_or_nothing, timeout)
-        return Session(core, self)
 
     @property
     def path(self) -> str:

@@ -330,7 +330,7 @@ class Table:
 
         Raises `NotFoundError` when the table was deleted.
         """
-        return cast("dict[str, Any]", self._services.call("get_table_metadata", {"id": self.id}))
+        return self._services._core.get("get_table_metadata", self.id)
 
     @property
     def name(self) -> str:
@@ -399,6 +399,10 @@ class Table:
     def _create(self, services: Services, columns: list[dict[str, Any]]) -> TableCore:
         request = {**(self._pending or {}), "columns": columns}
         request.pop("index", None)
+        if request.pop("existOk", None) is False:
+            taken = _named(services, request["name"], request.get("workspace"))
+            if taken is not None:
+                raise _taken(request["name"], taken)
         created = services.call("create_table", request)
         id = created["id"] if isinstance(created, dict) else created
         return TableCore(services._core, str(id))
@@ -452,7 +456,7 @@ class Table:
         y: Any,
         *,
         dt: float | int,
-        t0: float | int | datetime = 0,
+        t0: float | int | datetime | None = None,
         unit: str | None = None,
         number: int | None = None,
     ) -> None:
@@ -465,7 +469,12 @@ class Table:
         unit of the samples of a table that gets its columns now. `number` is the number of the
         waveform, for a table of `Tables.create_waveforms`.
 
-        Raises `InvalidArgumentError` for arrays of other types, orders and lengths.
+        Without t0 the samples follow the last row of the table at one step, as a stream that is
+        written in parts; in a table without rows, and of a numbered waveform, t0 is 0 then. Samples
+        between whose places the table has rows are refused, because they would mix with them.
+
+        Raises `InvalidArgumentError` for arrays of other types, orders and lengths; `ConflictError`
+        for samples that would mix with the rows of the table.
 
         >>> import numpy as np
         >>> table = db.tables.create("noise", index="t")
@@ -475,9 +484,10 @@ class Table:
         """
         columns = self._samples(y)
         if self._core is not None:
-            axis = self._axis(dt, t0, number is not None)
+            axis = self._axis(dt, t0, len(columns[0][1]), number is not None)
             self._core.append_waveform(columns, axis, number)
             return
+        t0 = 0 if t0 is None else t0
         if number is not None:
             raise InvalidArgumentError(
                 "a waveform with a number needs a table of tables.create_waveforms(name, columns)"
@@ -529,11 +539,36 @@ class Table:
     def _axis_names(self) -> set[str]:
         return {self._index_column()["name"], "t0", "dt"} if self._core is not None else set()
 
-    def _axis(self, dt: Any, t0: Any, is_numbered: bool) -> tuple[str, Any, Any]:
-        if not is_numbered:
-            return _axis_of(self._index_column(), dt, t0)
-        columns = {one["name"]: one for one in self.metadata()["columns"]}
-        return _axis_of(columns.get("t0", self._index_column()), dt, t0)
+    def _axis(self, dt: Any, t0: Any, count: int, is_numbered: bool) -> tuple[str, Any, Any]:
+        index = self._index_column()
+        if is_numbered:
+            columns = {one["name"]: one for one in self.metadata()["columns"]}
+            return _axis_of(columns.get("t0", index), dt, 0 if t0 is None else t0)
+        if t0 is None:
+            last = self._place({"orderBy": [{"column": index["name"], "descending": True}]})
+            return _axis_of(index, dt, 0) if last is None else _next_axis(index, dt, last)
+        axis = _axis_of(index, dt, t0)
+        places = [_place_of(index, axis, at) for at in (0, count - 1)]
+        filters = [
+            {"column": index["name"], "operation": operation, "value": cell(place)}
+            for operation, place in zip(
+                ("GREATER_THAN_EQUALS", "LESS_THAN_EQUALS"), sorted(places), strict=True
+            )
+        ]
+        met = self._place({"filters": filters})
+        if met is not None:
+            raise ConflictError(
+                f"the samples go from {places[0]} to {places[1]}, and the table has a row at {met}, "
+                "which they would mix with; leave t0= out to go on behind the last row, or keep "
+                "several captures in a table of tables.create_waveforms"
+            )
+        return axis
+
+    def _place(self, asked: dict[str, Any]) -> Any:
+        """The index value of the first row of a read, as numpy has it; None without rows."""
+        name = self._index_column()["name"]
+        found = Rows(self._made().scan({"columns": [name], "take": 1, **asked})).to_numpy()[name]
+        return found[0] if len(found) else None
 
     def _waveform_columns(
         self, columns: list[tuple[str, Any]], dt: Any, t0: Any, unit: str | None
@@ -770,7 +805,8 @@ class Table:
         """Writes rows into a file, or into an object with `write`. Returns their number.
 
         `format` is "csv", "parquet" or "arrow" (an IPC stream); the end of the path tells it when it
-        is absent. A file that could not be written to its end is removed.
+        is absent. A file that could not be written to its end is removed. A CSV does not say which
+        column is the index: name it when the file is imported again.
         """
         formats = {"csv": "CSV", "parquet": "PARQUET", "arrow": "ARROW_STREAM"}
         if format is None and isinstance(target, str | os.PathLike):
@@ -917,6 +953,58 @@ def _axis_of(column: dict[str, Any], dt: Any, t0: Any) -> tuple[str, Any, Any]:
     return ("count", int(t0), int(dt))
 
 
+def _named(services: Services, name: str, workspace: str | None) -> str | None:
+    """The id of the table of this name in a workspace, that of the session when absent."""
+    asked = {
+        "filter": "name == @0 && workspace == @1",
+        "substitutions": [name, services.workspace if workspace is None else workspace],
+        "take": 2,
+    }
+    found = services.call("query_tables", asked)["tables"]
+    if len(found) > 1:
+        raise ConflictError(
+            f"several tables are named {name!r}, for example {found[0]['id']} and "
+            f"{found[1]['id']}; get one by its id"
+        )
+    return str(found[0]["id"]) if found else None
+
+
+def _taken(name: str, id: str) -> ConflictError:
+    return ConflictError(
+        f"the table {id} is named {name!r}; get it with tables.get, or leave exist_ok= out for "
+        "another one of the name"
+    )
+
+
+def _next_axis(column: dict[str, Any], dt: Any, last: Any) -> tuple[str, Any, Any]:
+    """The axis that goes on one step behind the index value `last`."""
+    if column["dataType"].startswith("TIMESTAMP"):
+        _, _, step = _axis_of(column, dt, datetime.now(UTC))
+        nanos = int(last.astype("datetime64[ns]").astype("int64"))
+        return ("nanos", nanos + round(step * 10**9), step)
+    per_second = _PER_SECOND.get((column.get("properties") or {}).get("unit") or "")
+    kind, _, step = _axis_of(column, dt, 0)
+    if kind == "count" or per_second is None:
+        return (kind, int(last) + step, step)
+    return (kind, (int(last) + round(step * per_second)) / per_second, step)
+
+
+def _place_of(column: dict[str, Any], axis: tuple[str, Any, Any], at: int) -> Any:
+    """The index value of a sample."""
+    kind, t0, dt = axis
+    if kind == "time":
+        import numpy
+
+        units = {"TIMESTAMP": "ms", "TIMESTAMP_US": "us", "TIMESTAMP_NS": "ns"}
+        start = numpy.datetime64(t0.replace(tzinfo=None), "ns")
+        place = start + numpy.timedelta64(round(at * dt * 10**9), "ns")
+        return place.astype(f"datetime64[{units[column['dataType']]}]")
+    if kind == "count":
+        return t0 + at * dt
+    per_second = _PER_SECOND.get((column.get("properties") or {}).get("unit") or "", 1)
+    return round((t0 + at * dt) * per_second)
+
+
 class TableWriter(Closing):
     """Appends single rows in batches. `Table.writer` returns one."""
 
@@ -1045,6 +1133,7 @@ class Tables:
         properties: Mapping[str, str] | None = None,
         workspace: str | None = None,
         test_result_id: str | None = None,
+        exist_ok: bool | None = None,
     ) -> Table:
         """Creates a table.
 
@@ -1053,7 +1142,12 @@ class Tables:
         ordered; the others may be null. Without columns the first append gives them, and makes the
         table, in one transaction; its first column is then the index, unless `index` names another.
 
-        Raises `InvalidArgumentError` for columns without an index.
+        Names of tables need not be unique: each call makes a table, and `get` asks for an id where
+        several have the name. With exist_ok=False a name that a table of the workspace has is
+        refused; with exist_ok=True that table is returned, whatever its columns are.
+
+        Raises `InvalidArgumentError` for columns without an index; `ConflictError` for a name that is
+        taken with exist_ok=False, or that several tables have with exist_ok=True.
 
         >>> db.tables.create("ramp", {"t": "INT64", "volts": float}, index="t").columns
         {'t': 'INT64', 'volts': 'FLOAT64'}
@@ -1065,11 +1159,25 @@ class Tables:
             "testResultId": test_result_id,
         }
         request = {key: value for key, value in request.items() if value is not None}
+        if exist_ok is not None:
+            if name is None:
+                raise InvalidArgumentError("exist_ok= is about the name of a table; give one")
+            taken = _named(self._services, name, workspace)
+            if taken is not None and exist_ok:
+                return Table(self._services, taken)
+            if taken is not None:
+                raise _taken(name, taken)
+            # Somebody may take it before the table is made.
+            request["existOk"] = False
         if columns is None:
             return Table(self._services, None, {**request, "index": index})
         table = Table(self._services, None, request)
-        core = table._create(self._services, _declared(columns, index))
-        return Table(self._services, core.id)
+        declared = _declared(columns, index)
+        if exist_ok is None:
+            return Table(self._services, table._create(self._services, declared).id)
+        with self._services._nested() as tx:
+            id = table._create(tx, declared).id
+        return Table(self._services, id)
 
     def create_waveforms(
         self,
@@ -1195,7 +1303,9 @@ class Tables:
         Types, separator and decimal comma are found in the file; the options are those of the
         library's import by their names, such as index_column="t", time_zone="Europe/Berlin",
         decimal_separator=",", skip_lines=3, column_types={"t": "TIMESTAMP"}. All rows are stored,
-        or none.
+        or none. Without index_column= a new table gets the index `row`, the number of each row in
+        the file, and all columns of the file beside it: a CSV does not say which one was the index
+        of the table that it was exported from.
 
         Raises `InvalidArgumentError` with the line and column of a value that does not fit.
         """

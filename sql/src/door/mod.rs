@@ -12,6 +12,7 @@ use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::sqlparser::dialect::dialect_from_str;
 
+mod arguments;
 mod bounded;
 mod growth;
 mod limits;
@@ -136,7 +137,12 @@ pub async fn query_with(
         .build();
     bounded::bound_types(&mut bounded, &meter)?;
     let planned = async {
-        let mut plan = bounded.create_logical_plan(text).await?;
+        let dialect = bounded.config_options().sql_parser.dialect;
+        let mut statement = bounded.sql_to_statement(text, &dialect)?;
+        if let Some(values) = &values {
+            arguments::bind(&mut statement, values)?;
+        }
+        let mut plan = bounded.statement_to_plan(statement).await?;
         if let Some(values) = values {
             plan = plan.with_param_values(values)?;
         }

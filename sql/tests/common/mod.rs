@@ -12,6 +12,7 @@ use datafusion::arrow::datatypes::{
     DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::common::ParamValues;
 use datafusion::physical_plan::common::collect;
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use stationdb::results::TestResultId;
 use stationdb::{
     AccessPolicy, Action, Control, Identity, ManualClock, Service, Session, Store, Visibility,
 };
-use stationdb_sql::{Limits, datafusion, query};
+use stationdb_sql::{Limits, datafusion, query_with};
 
 /// Guests see the workspace `open`, strangers none.
 #[derive(Debug)]
@@ -296,10 +297,18 @@ pub fn lines(batches: &[RecordBatch]) -> Vec<String> {
 
 /// By the door for statements of others.
 pub async fn ask(sql: &SessionContext, statement: &str) -> Result<Vec<String>, String> {
-    let rows =
-        query(sql, statement, &Limits::default()).await.map_err(|error| error.to_string())?;
-    let batches = collect(rows).await.map_err(|error| error.to_string())?;
-    Ok(lines(&batches))
+    ask_with(sql, statement, None).await
+}
+
+/// [`ask`] with values for the placeholders of the statement.
+pub async fn ask_with(
+    sql: &SessionContext,
+    statement: &str,
+    values: Option<ParamValues>,
+) -> Result<Vec<String>, String> {
+    let rows = query_with(sql, statement, values, &Limits::default());
+    let batches = collect(rows.await.map_err(|error| error.to_string())?).await;
+    Ok(lines(&batches.map_err(|error| error.to_string())?))
 }
 
 /// The physical plan of a statement.

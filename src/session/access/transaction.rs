@@ -379,6 +379,31 @@ impl OwnedTransaction {
         Transaction { open: &self.open }
     }
 
+    /// Makes the calling thread the one that used the transaction last, as a call would: for a
+    /// transaction that was begun on another thread.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::{ErrorKind, Identity};
+    /// use stationdb::products::CreateProductRequest;
+    ///
+    /// let session = store.session(Identity::user("ada"));
+    /// let transaction = std::thread::scope(|scope| scope.spawn(|| session.begin()).join()).unwrap()?;
+    /// transaction.use_here()?;
+    /// // Without it this write would wait for the transaction of its own thread.
+    /// let products = vec![CreateProductRequest::new("P-1")];
+    /// assert_eq!(session.create_products(products).unwrap_err().kind(), ErrorKind::Conflict);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `DeadlineExceeded` when it held the write turn for too long; `Conflict` during another call.
+    pub fn use_here(&self) -> Result<()> {
+        self.open.with_state(|_| Ok(()))
+    }
+
     /// Makes all its writes durable in one commit, which others see when this returns `Ok`.
     ///
     /// # Errors

@@ -325,8 +325,10 @@ impl<P, A> Turns<P, A> {
                 let is_late = left.is_some_and(|left| left.is_zero());
                 if is_late || control.is_some_and(Control::is_cancelled) {
                     if state.withdraw(job) {
-                        return Err(match control.map(Control::check) {
-                            Some(Err(error)) if !is_late => error,
+                        // A check of a control that is not cancelled polls its host, which may wait
+                        // for a thread that waits for this lock.
+                        return Err(match control.filter(|_| !is_late).map(Control::check) {
+                            Some(Err(error)) => error,
                             _ => self.too_late(state),
                         });
                     }
