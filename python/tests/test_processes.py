@@ -148,7 +148,7 @@ def test_a_transaction_goes_on_after_an_interruption(
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of Unix")
 def test_a_handler_may_call_the_store(db: stationdb.Store, large: stationdb.Table) -> None:
     found: list[object] = []
-    rows = large.rows(where="v > 1e9")
+    rows = large.rows(where="v > 4.5")
 
     def call(*_: object) -> None:
         try:
@@ -160,8 +160,7 @@ def test_a_handler_may_call_the_store(db: stationdb.Store, large: stationdb.Tabl
     before = signal.signal(signal.SIGALRM, call)
     signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
     try:
-        assert rows.to_pylist() == []
-        large.aggregate({"v": "deviation"})
+        assert all(row["v"] > 4.5 for row in rows.to_pylist())
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
