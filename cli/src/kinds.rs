@@ -296,12 +296,6 @@ fn steps<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
     })))
 }
 
-/// The number of steps, without reading them.
-fn step_count(session: &Session) -> Result<u64> {
-    let request = QueryStepsRequest::new().take(0).return_count(true);
-    Ok(session.query_steps(request)?.total_count.unwrap_or_default())
-}
-
 fn packages<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
     ask.is_plain("packages")?;
     let mut all = Vec::new();
@@ -323,10 +317,19 @@ impl Kind {
 
     /// The number of records, where it is known without them.
     pub fn count(&self, session: &Session) -> Result<Option<u64>> {
-        match self.name {
-            "steps" => step_count(session).map(Some),
-            _ => Ok(None),
+        macro_rules! counted {
+            ($query:ident) => {
+                session.$query(from_json(br#"{"take": 0, "returnCount": true}"#)?)?.total_count
+            };
         }
+        Ok(match self.name {
+            "products" => counted!(query_products),
+            "results" => counted!(query_results),
+            "steps" => counted!(query_steps),
+            "work-items" => counted!(query_work_items),
+            "test-plans" => counted!(query_test_plans),
+            _ => None,
+        })
     }
 
     fn find(&self, session: &Session, id: &str) -> Result<Option<Value>> {
