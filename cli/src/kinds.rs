@@ -1,12 +1,21 @@
 //! The kinds of records: how they are listed and found.
 
+use stationdb::assets::{Asset, AssetUtilizationHistoryItem};
+use stationdb::feeds::{Feed, Package};
+use stationdb::files::FileLinqMetadata;
 use stationdb::prelude::*;
-use stationdb::results::{QueryStepsRequest, Step};
+use stationdb::products::Product;
+use stationdb::results::{QueryStepsRequest, Step, TestResult};
 use stationdb::serde_json::{self, Value, json};
+use stationdb::specifications::Specification;
 use stationdb::tables::{QueryTablesRequest, TableId, TableMetadata};
+use stationdb::test_plans::{TestPlan, TestPlanTemplate};
+use stationdb::work_items::{WorkItem, WorkItemTemplate};
+use stationdb::workspaces::Workspace;
 use stationdb::{Error, ErrorKind, Result, Session, from_json, from_json_strict};
 
 use crate::failure::{Code, Failure, Outcome};
+use crate::members::{RecordReader, instead_of};
 
 /// Products whose specifications one query can name, by id and by part number.
 const PRODUCTS_MAX: usize = 5000;
@@ -35,6 +44,8 @@ pub struct Kind {
     pub fields: &'static str,
     /// The members that a table shows.
     pub columns: &'static [&'static str],
+    /// Reads a record, and so knows what members it may have.
+    pub reader: RecordReader,
     list: for<'s> fn(&'s Session, &RecordsQuery) -> Result<Records<'s>>,
     find: RecordLookup,
 }
@@ -62,6 +73,13 @@ macro_rules! query {
     };
 }
 
+/// Reads a record of a type.
+macro_rules! reads {
+    ($record:ty) => {
+        |json| from_json_strict::<$record>(json).err()
+    };
+}
+
 macro_rules! get {
     ($method:ident) => {
         RecordLookup::Get(|session, id| value(serde_json::to_value(session.$method(&id.into())?)))
@@ -74,6 +92,7 @@ pub const KINDS: &[Kind] = &[
         event: "product",
         fields: "Product",
         columns: &["id", "partNumber", "name", "family", "workspace", "updatedAt"],
+        reader: reads!(Product),
         list: query!(products),
         find: get!(get_product),
     },
@@ -89,6 +108,7 @@ pub const KINDS: &[Kind] = &[
             "serialNumber",
             "startedAt",
         ],
+        reader: reads!(TestResult),
         list: query!(results),
         find: get!(get_result),
     },
@@ -104,6 +124,7 @@ pub const KINDS: &[Kind] = &[
             "status.statusType",
             "totalTimeInSeconds",
         ],
+        reader: reads!(Step),
         list: steps,
         find: RecordLookup::Never,
     },
@@ -112,6 +133,7 @@ pub const KINDS: &[Kind] = &[
         event: "specification",
         fields: "Specification",
         columns: &["id", "productId", "specId", "name", "limit.min", "limit.max", "unit"],
+        reader: reads!(Specification),
         list: specifications,
         find: get!(get_spec),
     },
@@ -120,6 +142,7 @@ pub const KINDS: &[Kind] = &[
         event: "asset",
         fields: "Asset",
         columns: &["id", "name", "modelName", "vendorName", "serialNumber", "calibrationStatus"],
+        reader: reads!(Asset),
         list: query!(assets),
         find: get!(get_asset),
     },
@@ -128,6 +151,7 @@ pub const KINDS: &[Kind] = &[
         event: "asset utilization",
         fields: "AssetUtilization",
         columns: &["assetIdentifier", "category", "taskName", "userName", "startTimestamp"],
+        reader: reads!(AssetUtilizationHistoryItem),
         list: query!(utilizations),
         find: RecordLookup::Never,
     },
@@ -136,6 +160,7 @@ pub const KINDS: &[Kind] = &[
         event: "work item",
         fields: "work item",
         columns: &["id", "name", "type", "state", "partNumber", "assignedTo", "updatedAt"],
+        reader: reads!(WorkItem),
         list: query!(work_items),
         find: get!(get_work_item),
     },
@@ -144,6 +169,7 @@ pub const KINDS: &[Kind] = &[
         event: "work item template",
         fields: "work item template",
         columns: &["id", "name", "type", "templateGroup", "updatedAt"],
+        reader: reads!(WorkItemTemplate),
         list: query!(work_item_templates),
         find: RecordLookup::Query,
     },
@@ -152,6 +178,7 @@ pub const KINDS: &[Kind] = &[
         event: "test plan",
         fields: "test plan",
         columns: &["id", "name", "state", "partNumber", "assignedTo", "updatedAt"],
+        reader: reads!(TestPlan),
         list: query!(test_plans),
         find: get!(get_test_plan),
     },
@@ -160,6 +187,7 @@ pub const KINDS: &[Kind] = &[
         event: "test plan template",
         fields: "test plan template",
         columns: &["id", "name", "templateGroup", "updatedAt"],
+        reader: reads!(TestPlanTemplate),
         list: query!(test_plan_templates),
         find: RecordLookup::Query,
     },
@@ -168,6 +196,7 @@ pub const KINDS: &[Kind] = &[
         event: "table",
         fields: "table",
         columns: &["id", "name", "rowCount", "supportsAppend", "workspace", "rowsModifiedAt"],
+        reader: reads!(TableMetadata),
         list: query!(tables),
         find: RecordLookup::Get(|session, id| value(serde_json::to_value(metadata(session, id)?))),
     },
@@ -176,6 +205,7 @@ pub const KINDS: &[Kind] = &[
         event: "file",
         fields: "file",
         columns: &["id", "properties.Name", "size64", "workspace", "updated"],
+        reader: reads!(FileLinqMetadata),
         list: query!(files),
         find: RecordLookup::Query,
     },
@@ -184,6 +214,7 @@ pub const KINDS: &[Kind] = &[
         event: "feed",
         fields: "",
         columns: &["id", "name", "platform", "workspace", "updatedAt"],
+        reader: reads!(Feed),
         list: |session, ask| {
             ask.is_plain("feeds")?;
             let feeds = session.query_feeds(from_json_strict(b"{}")?)?.feeds;
@@ -196,6 +227,7 @@ pub const KINDS: &[Kind] = &[
         event: "package",
         fields: "",
         columns: &["id", "feedId", "fileName", "updatedAt"],
+        reader: reads!(Package),
         list: packages,
         find: get!(get_package),
     },
@@ -204,6 +236,7 @@ pub const KINDS: &[Kind] = &[
         event: "workspace",
         fields: "workspace",
         columns: &["id", "name", "createdAt"],
+        reader: reads!(Workspace),
         list: query!(workspaces),
         find: RecordLookup::Query,
     },
@@ -332,6 +365,23 @@ impl Kind {
         })
     }
 
+    /// Refuses a column that the records do not have.
+    ///
+    /// # Errors
+    /// `Usage`, with the columns that there are.
+    pub fn check_columns(&self, columns: &[String]) -> Outcome {
+        for column in columns {
+            if let Some(known) = instead_of(self.reader, column) {
+                return Err(Failure::usage(format!(
+                    "{} have no column {column:?}; there are {}",
+                    self.name,
+                    known.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn find(&self, session: &Session, id: &str) -> Result<Option<Value>> {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         let found = match self.find {
@@ -416,5 +466,39 @@ pub fn metadata(session: &Session, name: &str) -> Result<TableMetadata> {
         (Some(_), Some(_)) => {
             Err(Error::invalid(format!("several tables have the name {name:?}; give the id")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_knows_its_columns() {
+        for kind in KINDS {
+            for column in kind.columns {
+                assert_eq!(instead_of(kind.reader, column), None, "{}: {column}", kind.name);
+                let wrong = format!("{column}x");
+                let is_entry = column.starts_with("properties.");
+                assert_eq!(instead_of(kind.reader, &wrong).is_none(), is_entry, "{wrong}");
+            }
+            let known = instead_of(kind.reader, "unknown").unwrap();
+            let is_member = |column: &&str| !column.contains('.');
+            for column in kind.columns.iter().filter(|column| is_member(column)) {
+                assert!(known.iter().any(|name| name == column), "{}: {known:?}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn members_of_members_are_columns_too() {
+        let of =
+            |kind_name: &str, column: &str| instead_of(kind(kind_name).unwrap().reader, column);
+        assert_eq!(of("results", "status.statusName"), None);
+        assert_eq!(of("results", "properties.any.name"), None);
+        let inside = ["status.statusType", "status.statusName"].map(str::to_owned).to_vec();
+        assert_eq!(of("results", "status.type"), Some(inside));
+        // Names are those of the wire, whatever spelling a request may have.
+        assert!(of("results", "part_number").is_some());
     }
 }

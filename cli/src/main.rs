@@ -9,6 +9,7 @@ mod failure;
 mod fields;
 mod interrupt;
 mod kinds;
+mod members;
 mod names;
 mod output;
 mod pager;

@@ -29,6 +29,7 @@ pub fn ls(desk: &Desk, output: Output, ls: &Ls) -> Outcome {
     let columns = if is_chosen {
         ls.columns.clone()
     } else {
+    kind.check_columns(&ls.columns)?;
         kind.columns.iter().map(|&name| name.to_owned()).collect()
     };
     // A wrong filter is told before the pager starts.

@@ -73,7 +73,15 @@ fn what_needs_the_store_itself_is_refused_with_its_owner() {
 #[test]
 fn a_wrong_request_is_refused() {
     let bench = Bench::new();
-    let refused: [(&[&str], &str); 14] = [
+    let refused: [(&[&str], &str); 16] = [
+        (
+            &["ls", "products", "--columns", "partNumber,colour"],
+            "products have no column \"colour\"; there are ",
+        ),
+        (
+            &["ls", "results", "--columns", "status.type", "--csv"],
+            "results have no column \"status.type\"; there are status.statusType, ",
+        ),
         (&["ls", "products", "--filter", "nam == 1"], "unknown property `nam`"),
         (&["ls", "products", "--filter", "name = ("], "filter: "),
         (&["ls", "products", "--order", "color"], "\"color\" is not one of ID, FAMILY"),
