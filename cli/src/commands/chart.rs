@@ -12,7 +12,7 @@ use stationdb::results::{
 use stationdb::serde_json::{Value, json, to_value};
 use stationdb::{Control, Session};
 
-use super::drawing::{Curve, Drawing, Limit, Marks};
+use super::drawing::{Curve, Drawing, Limit, LimitKind, Marks};
 use super::figures::{choose, with_paths};
 use super::picture::{self, Bars};
 use super::plot::{check_output, limits, to_file};
@@ -90,7 +90,8 @@ impl Asked<'_> {
         let capability = capability.map_err(|error| with_paths(&error))?;
         let mut all = limits(self.session, self.plot)?;
         for (side, value) in [("low", capability.low_limit), ("high", capability.high_limit)] {
-            all.extend(value.map(|value| limit(&format!("{side} limit"), value)));
+            let name = format!("{side} limit");
+            all.extend(value.map(|value| limit(&name, value, LimitKind::Specification)));
         }
         let ranges = histogram.ranges.iter();
         let bars = Bars {
@@ -153,8 +154,8 @@ fn is_marked(point: &ChartPoint, limits: &ControlLimits) -> bool {
     is_beyond || point.rules.contains(&ChartRule::Run)
 }
 
-fn limit(name: &str, value: f64) -> Limit {
-    Limit { name: printable(&format!("{name} {}", number(value))), value }
+fn limit(name: &str, value: f64, kind: LimitKind) -> Limit {
+    Limit { name: printable(&format!("{name} {}", number(value))), value, kind }
 }
 
 fn histogram_title(name: &str, histogram: &Histogram, capability: &Capability) -> String {
@@ -182,8 +183,13 @@ fn drawing(
             marked.push((index as f64, value));
         }
     }
-    let sides = [("upper", limits.upper), ("center", limits.center), ("lower", limits.lower)];
-    let limits = sides.into_iter().filter_map(|(side, value)| Some(limit(side, value?)));
+    let sides = [
+        ("upper control limit", limits.upper),
+        ("center", limits.center),
+        ("lower control limit", limits.lower),
+    ];
+    let limits =
+        sides.into_iter().filter_map(|(side, value)| Some(limit(side, value?, LimitKind::Control)));
     let rules = match marked.len() {
         1 => "1 breaks a rule".to_owned(),
         count => format!("{count} break a rule"),

@@ -10,10 +10,30 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A horizontal line.
+/// What a limit is of; each kind has its own colour and its own dashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// What is allowed: of a specification, of a measurement, or of an option.
+    Specification,
+    /// What the values themselves make likely: center and limits of a control chart.
+    Control,
+}
+
+/// A line at a value.
 pub struct Limit {
     pub name: String,
     pub value: f64,
+    pub kind: LimitKind,
+}
+
+impl LimitKind {
+    /// The dashes of its line in text.
+    pub fn dashes(self) -> &'static str {
+        match self {
+            Self::Specification => "┅",
+            Self::Control => "┄",
+        }
+    }
 }
 
 /// Points that are drawn by themselves.

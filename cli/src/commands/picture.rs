@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
 use super::axis::Axis;
-use super::drawing::{Drawing, Limit};
+use super::drawing::{Drawing, Limit, LimitKind};
 use super::scale::{number, range};
 
 const SIZE: (u32, u32) = (1280, 640);
@@ -20,11 +20,20 @@ const CURVES: [RGBColor; 6] = [
     RGBColor(200, 120, 20),
     RGBColor(20, 140, 150),
 ];
-const LIMIT: RGBColor = RGBColor(90, 90, 90);
+const CONTROL: RGBColor = RGBColor(90, 90, 90);
+const SPECIFICATION: RGBColor = RGBColor(235, 110, 0);
 const MARK: RGBColor = RGBColor(190, 30, 45);
 const BARS: RGBColor = RGBColor(150, 180, 215);
 /// Height of a picture of several drawings, and that of the first one.
 const TALL: (u32, u32) = (900, 540);
+
+/// The colour of the line of a limit.
+fn limit_color(kind: LimitKind) -> RGBColor {
+    match kind {
+        LimitKind::Specification => SPECIFICATION,
+        LimitKind::Control => CONTROL,
+    }
+}
 
 /// Draws one drawing, or two below each other.
 pub fn draw(path: &Path, drawings: &[&Drawing]) -> Result<(), Box<dyn Error>> {
@@ -82,14 +91,14 @@ pub fn draw_bars(path: &Path, bars: &Bars) -> Result<(), Box<dyn Error>> {
         ])?;
     }
     for limit in &bars.limits {
-        let place = x.place(limit.value);
+        let (place, color) = (x.place(limit.value), limit_color(limit.kind));
         chart
             .draw_series(LineSeries::new(
                 [(place, 0.0), (place, highest * 1.1)],
-                MARK.stroke_width(2),
+                color.stroke_width(2),
             ))?
             .label(&limit.name)
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], MARK.stroke_width(2)));
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
     chart
         .configure_series_labels()
@@ -165,12 +174,12 @@ fn draw_on(
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
     for limit in &drawing.limits {
-        let line = y.place(limit.value);
+        let (line, color) = (y.place(limit.value), limit_color(limit.kind));
         let ends = [(x.part(0.0), line), (x.part(1.0), line)];
         chart
-            .draw_series(LineSeries::new(ends, LIMIT.stroke_width(2)))?
+            .draw_series(LineSeries::new(ends, color.stroke_width(2)))?
             .label(&limit.name)
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], LIMIT.stroke_width(2)));
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
     if !drawing.marks.points.is_empty() {
         let points = drawing.marks.points.iter().map(|(px, py)| (x.place(*px), y.place(*py)));
@@ -201,6 +210,30 @@ mod tests {
     use crate::commands::terminal;
 
     #[test]
+    fn limits_of_both_kinds_have_colours_of_their_own() {
+        let limit = |value, kind| Limit { name: "limit".to_owned(), value, kind };
+        let drawing = Drawing {
+            title: "VOUT".to_owned(),
+            x_name: "number".to_owned(),
+            is_time: false,
+            curves: vec![Curve { name: "VOUT".to_owned(), points: vec![(0.0, 1.0), (1.0, 2.0)] }],
+            limits: vec![limit(1.2, LimitKind::Control), limit(1.8, LimitKind::Specification)],
+            marks: Marks::default(),
+            is_partial: false,
+        };
+        const SMALL: (u32, u32) = (640, 400);
+        let mut buffer = vec![0; (SMALL.0 * SMALL.1 * 3) as usize];
+        let root = BitMapBackend::with_buffer(&mut buffer, SMALL).into_drawing_area();
+        draw_on(root, &drawing).unwrap();
+        // Each is a line across, and a part of the legend.
+        for RGBColor(red, green, blue) in [CONTROL, SPECIFICATION] {
+            let count = buffer.chunks(3).filter(|pixel| **pixel == [red, green, blue]).count();
+            assert!(count > 500, "{red} {green} {blue}: {count}");
+        }
+        assert_ne!(CONTROL, SPECIFICATION);
+    }
+
+    #[test]
     fn every_picture_ends_whatever_its_numbers_are() {
         const SMALL: (u32, u32) = (320, 200);
         let started = Instant::now();
@@ -217,7 +250,11 @@ mod tests {
                             name: "y".to_owned(),
                             points: vec![(low, high), (high, low)],
                         }],
-                        limits: vec![Limit { name: "limit".to_owned(), value: high }],
+                        limits: vec![Limit {
+                            name: "limit".to_owned(),
+                            value: high,
+                            kind: LimitKind::Control,
+                        }],
                         marks: Marks {
                             name: "mark".to_owned(),
                             points: vec![(low, low), (high, high)],

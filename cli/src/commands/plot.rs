@@ -11,7 +11,7 @@ use stationdb::tables::{
     DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
 };
 
-use super::drawing::{Curve, Drawing, LEFT_OUT, Limit, Marks};
+use super::drawing::{Curve, Drawing, LEFT_OUT, Limit, LimitKind, Marks};
 use super::rows::{DraftFile, has_column};
 use super::scale::number;
 use super::{picture, terminal};
@@ -166,9 +166,10 @@ fn coordinate(cell: &str, is_time: bool) -> Option<f64> {
 
 /// The limits that the options name.
 pub fn limits(session: &Session, plot: &Plot) -> Outcome<Vec<Limit>> {
+    let kind = LimitKind::Specification;
     let mut limits = Vec::new();
     for &value in plot.limit.iter().filter(|value| value.is_finite()) {
-        limits.push(Limit { name: format!("limit {}", number(value)), value });
+        limits.push(Limit { name: format!("limit {}", number(value)), value, kind });
     }
     for spec in &plot.spec {
         let found = specification(session, spec)?;
@@ -176,7 +177,7 @@ pub fn limits(session: &Session, plot: &Plot) -> Outcome<Vec<Limit>> {
         for side in ["min", "max"] {
             if let Some(value) = found["limit"][side].as_f64() {
                 let name = printable(&format!("{name} {side} {}", number(value)));
-                limits.push(Limit { name, value });
+                limits.push(Limit { name, value, kind });
             }
         }
     }

@@ -3,7 +3,7 @@
 use console::{Color, Term, measure_text_width, style};
 
 use super::axis::Axis;
-use super::drawing::{Drawing, LEFT_OUT, Limit};
+use super::drawing::{Drawing, LEFT_OUT, Limit, LimitKind};
 use super::picture::Bars;
 use super::scale::number;
 
@@ -11,6 +11,8 @@ const CURVES: [Color; 6] =
     [Color::Cyan, Color::Red, Color::Green, Color::Magenta, Color::Yellow, Color::Blue];
 /// The colour of marks among those of curves.
 const MARK: usize = 1;
+/// The colour of the limits of specifications among those of curves. Control limits have none.
+const SPECIFICATION: usize = 4;
 /// Characters of the plot without axes, if the output is no terminal.
 const PLAIN: (usize, usize) = (68, 18);
 /// Columns of a terminal that the y axis takes.
@@ -93,8 +95,13 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
     let column = |x: f64| place(x, across, width * 2);
     let line = |y: f64| height * 4 - 1 - place(y, up, height * 4);
     for limit in &drawing.limits {
-        for x in (0..width * 2).filter(|x| x % 4 < 2) {
-            canvas.dot(x, line(limit.value), None);
+        // The dashes differ too, for those who see no colours.
+        let (dash, color) = match limit.kind {
+            LimitKind::Specification => (6, Some(SPECIFICATION)),
+            LimitKind::Control => (2, None),
+        };
+        for x in (0..width * 2).filter(|x| x % (dash + 2) < dash) {
+            canvas.dot(x, line(limit.value), color);
         }
     }
     for (at, curve) in drawing.curves.iter().enumerate() {
@@ -130,7 +137,13 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
     for (at, curve) in drawing.curves.iter().enumerate() {
         legend.push(style(&curve.name).fg(CURVES[at % CURVES.len()]).to_string());
     }
-    legend.extend(drawing.limits.iter().map(|limit| format!("┄ {}", limit.name)));
+    legend.extend(drawing.limits.iter().map(|limit| {
+        let name = format!("{} {}", limit.kind.dashes(), limit.name);
+        match limit.kind {
+            LimitKind::Specification => style(name).fg(CURVES[SPECIFICATION]).to_string(),
+            LimitKind::Control => name,
+        }
+    }));
     if !drawing.marks.points.is_empty() {
         let name = format!("● {}", drawing.marks.name);
         legend.push(style(name).fg(CURVES[MARK]).to_string());
@@ -150,8 +163,12 @@ pub fn draw_bars(bars: &Bars, width: usize) -> String {
     limits.sort_by(|a, b| a.value.total_cmp(&b.value));
     let mut limits = limits.into_iter().peekable();
     let cross = |limit: &Limit| {
-        let line = "┄".repeat(width / 2);
-        format!("{:>11} {}\n", "", style(format!("┼{line} {}", limit.name)).fg(CURVES[1]))
+        let line = limit.kind.dashes().repeat(width / 2);
+        format!(
+            "{:>11} {}\n",
+            "",
+            style(format!("┼{line} {}", limit.name)).fg(CURVES[SPECIFICATION])
+        )
     };
     let mut text = format!("{}\n", style(&bars.title).bold());
     for (from, _, count) in &bars.bars {
@@ -193,7 +210,11 @@ mod tests {
     #[test]
     fn a_histogram_has_its_limits_between_its_ranges() {
         console::set_colors_enabled(false);
-        let limit = |name: &str, value| Limit { name: name.to_owned(), value };
+        let limit = |name: &str, value| Limit {
+            name: name.to_owned(),
+            value,
+            kind: LimitKind::Specification,
+        };
         let bars = Bars {
             title: "VOUT".to_owned(),
             x_name: "VOUT".to_owned(),
@@ -206,10 +227,10 @@ mod tests {
             "VOUT",
             "1.00 │████ 2",
             "1.50 │0",
-            "┼┄┄┄┄┄┄┄┄┄┄ low",
+            "┼┅┅┅┅┅┅┅┅┅┅ low",
             "2.00 │████████ 4",
             "2.50 └──────────",
-            "┼┄┄┄┄┄┄┄┄┄┄ high",
+            "┼┅┅┅┅┅┅┅┅┅┅ high",
         ];
         assert_eq!(lines, expected, "{text}");
     }
@@ -222,7 +243,7 @@ mod tests {
             x_name: "t".to_owned(),
             is_time: false,
             curves: vec![Curve { name: "volts".to_owned(), points: points.collect() }],
-            limits: vec![Limit { name: "max 9".to_owned(), value: 9.0 }],
+            limits: vec![Limit { name: "max 9".to_owned(), value: 9.0, kind: LimitKind::Control }],
             marks: Marks::default(),
             is_partial: false,
         };
@@ -239,5 +260,31 @@ mod tests {
         assert!((1..=3).contains(&drawn(lines[5])), "{text}");
         assert_eq!(drawn(lines[10]), 40, "{text}");
         assert!(lines[13].ends_with("x: t   volts   ┄ max 9"), "{text}");
+    }
+
+    #[test]
+    fn limits_of_both_kinds_differ_with_and_without_colours() {
+        let limit = |name: &str, value, kind| Limit { name: name.to_owned(), value, kind };
+        let drawing = Drawing {
+            title: "VOUT".to_owned(),
+            x_name: "t".to_owned(),
+            is_time: false,
+            curves: vec![Curve { name: "VOUT".to_owned(), points: vec![(0.0, 0.0), (1.0, 0.0)] }],
+            limits: vec![
+                limit("upper", 4.0, LimitKind::Control),
+                limit("max", 9.0, LimitKind::Specification),
+            ],
+            marks: Marks::default(),
+            is_partial: false,
+        };
+        console::set_colors_enabled(false);
+        let text = draw(&drawing, 40, 10);
+        let drawn = |row: usize| {
+            let cells = text.lines().nth(row).unwrap().chars();
+            cells.filter(|c| ('\u{2801}'..='\u{28ff}').contains(c)).count()
+        };
+        // One of two characters, and three of four.
+        assert_eq!((drawn(6), drawn(1)), (20, 30), "{text}");
+        assert!(text.trim_end().ends_with("┄ upper   ┅ max"), "{text}");
     }
 }

@@ -277,7 +277,8 @@ fn charts_are_those_of_the_library() {
     let legends: Vec<&str> = text.lines().filter(|line| line.contains("x: number")).collect();
     assert_eq!(legends.len(), 2, "{text}");
     let center = format!("┄ center {}", &imr.limits.center.unwrap().to_string()[..5]);
-    for part in ["VOUT", "┄ upper ", &center, "┄ lower ", "┄ limit 12.5"] {
+    let control = ["┄ upper control limit ", "┄ lower control limit "];
+    for part in ["VOUT", &center, "┅ limit 12.5"].into_iter().chain(control) {
         assert!(legends[0].contains(part), "{part}: {text}");
     }
     assert!(legends[1].contains("moving range"), "{text}");
