@@ -7,6 +7,7 @@ use stationdb::results::{
 };
 use stationdb::serde_json::{Map, Value, json, to_value};
 
+use super::paths::{JOINT, path_text};
 use crate::args::{Capability, Pareto, Yield};
 use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
@@ -16,8 +17,6 @@ use crate::progress::Bar;
 
 /// Characters of the longest bar of a Pareto.
 const BAR: f64 = 30.0;
-/// What joins the names of a path.
-const JOINT: &str = " > ";
 
 /// Writes the conditions of `ResultFlags` into a request.
 macro_rules! select {
@@ -35,7 +34,7 @@ macro_rules! choose {
     ($request:expr, $flags:expr) => {{
         let flags = $flags;
         crate::commands::figures::select!($request, &flags.results);
-        $request.path = flags.path.as_deref().map(crate::commands::figures::path_of);
+        $request.path = flags.path.as_deref().map(crate::commands::paths::path_of);
         $request.step_name.clone_from(&flags.step);
         $request.any_path = flags.any_path.then_some(true);
         $request.units.clone_from(&flags.units);
@@ -46,15 +45,6 @@ macro_rules! choose {
     }};
 }
 pub(super) use {choose, select};
-
-/// The path that someone types: its names joined by ` > `, or by line feeds as the store has them.
-pub(super) fn path_of(typed: &str) -> String {
-    if typed.contains('\n') { typed.to_owned() } else { typed.replace(JOINT, "\n") }
-}
-
-fn path_text(path: &str) -> String {
-    path.replace('\n', JOINT)
-}
 
 /// What the library says of several paths has them as the store does.
 pub(super) fn with_paths(error: &stationdb::Error) -> Failure {
@@ -235,17 +225,4 @@ pub fn capability(desk: &Desk, output: Output, asked: &Capability) -> Outcome {
     desk.interrupt.check()?;
     let answer = answer.map_err(|error| with_paths(&error))?;
     object(output, desk, &to_value(&answer).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_typed_with_joints_or_line_feeds() {
-        assert_eq!(path_of("Receiver > 1 kHz"), "Receiver\n1 kHz");
-        assert_eq!(path_of("a > b\nc"), "a > b\nc");
-        assert_eq!(path_of("a>b"), "a>b");
-        assert_eq!(path_of(&path_text("a\nb\nc")), "a\nb\nc");
-    }
 }

@@ -1,15 +1,18 @@
 //! `ls`, `show` and `search`.
 
+use std::io::{self, Write as _};
+
 use stationdb::search::SearchRequest;
 use stationdb::serde_json::{Value, json};
 
+use super::paths::JOINT;
 use super::tree;
 use crate::args::Ls;
 use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::kinds::{self, RecordsQuery};
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::pager::paged;
 
 pub fn ls(desk: &Desk, output: Output, ls: &Ls) -> Outcome {
@@ -26,17 +29,30 @@ pub fn ls(desk: &Desk, output: Output, ls: &Ls) -> Outcome {
     };
     let session = desk.session();
     let is_chosen = !ls.columns.is_empty();
+    kind.check_columns(&ls.columns)?;
     let columns = if is_chosen {
         ls.columns.clone()
     } else {
-    kind.check_columns(&ls.columns)?;
         kind.columns.iter().map(|&name| name.to_owned()).collect()
     };
     // A wrong filter is told before the pager starts.
     let mut records = kind.list(&session, &ask)?.map(|record| record.map_err(Failure::from));
     let first = records.next().transpose()?;
+    if let (None, Some(hint)) = (&first, ls.filter.as_deref().and_then(of_shown_path)) {
+        let _ = writeln!(io::stderr(), "stationdb: nothing matches; {hint}");
+    }
     let mut records = watched(&desk.interrupt, first.map(Ok).into_iter().chain(records));
     paged(output, &desk.interrupt, |out| output.records(out, &columns, is_chosen, &mut records))
+}
+
+/// What to do about a filter of a path as figures show it. Names may have such signs, so the filter
+/// is no wrong one.
+fn of_shown_path(filter: &str) -> Option<String> {
+    let is_path = filter.to_lowercase().contains("path") && filter.contains(JOINT);
+    is_path.then(|| {
+        let joined = filter.replace(JOINT, "\\n");
+        format!("the names of a path have \\n between them in a filter: {}", printable(&joined))
+    })
 }
 
 /// The records until Ctrl-C is pressed.

@@ -13,6 +13,7 @@ mod lake;
 mod list;
 mod openhtf;
 mod picture;
+mod paths;
 mod plot;
 mod rows;
 mod scale;

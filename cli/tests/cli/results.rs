@@ -341,3 +341,19 @@ fn wrong_figures_are_refused() {
     }
     assert_eq!(bench.names(), Vec::<String>::new());
 }
+
+#[test]
+fn a_path_is_taken_as_it_is_shown_and_as_it_is_told() {
+    let bench = bench();
+    let paths = ["Gain > 1 kHz", "Gain\\n1 kHz", "Gain\n1 kHz"];
+    for path in paths {
+        assert_eq!(bench.json(&["capability", "VOUT", "--path", path])["n"], RESULTS, "{path}");
+    }
+    // The spelling with `\n` is that of filters too.
+    let filter = format!("path == \"{}\"", paths[1]);
+    let steps = bench.json(&["ls", "steps", "--filter", &filter]);
+    assert_eq!(steps.as_array().map(Vec::len), Some(RESULTS));
+    let run = bench.run(&["ls", "steps", "--filter", "path == \"Gain > 1 kHz\"", "--json"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "[]\n"));
+    assert!(run.err.contains("path == \"Gain\\n1 kHz\""), "{}", run.err);
+}
