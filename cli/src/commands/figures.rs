@@ -17,6 +17,8 @@ use crate::progress::Bar;
 
 /// Characters of the longest bar of a Pareto.
 const BAR: f64 = 30.0;
+/// What stands for the key of results without a step that failed.
+const NO_STEP: &str = "(no failing step)";
 
 /// Writes the conditions of `ResultFlags` into a request.
 macro_rules! select {
@@ -153,13 +155,54 @@ fn rolled_lines(answer: &Yields) -> impl Iterator<Item = Value> {
     })
 }
 
-pub fn pareto(desk: &Desk, output: Output, asked: &Pareto) -> Outcome {
+/// The request without what failures are told by, and with all keys.
+fn pareto_request(asked: &Pareto) -> Outcome<FailureParetoRequest> {
     let mut request = FailureParetoRequest::new();
     select!(request, &asked.results);
-    let by: Option<ParetoBy> = asked.by.as_deref().map(str::parse).transpose()?;
-    request.by = by;
     request.basis = asked.basis.as_deref().map(str::parse).transpose()?;
     request.first_pass_only = asked.first_pass.then_some(true);
+    Ok(request)
+}
+
+/// What the failures without a key are. A step that failed may have no type, and a result no step
+/// that failed; how many results are the latter is known from the names, which every step has.
+fn without_key(desk: &Desk, asked: &Pareto, answer: &FailurePareto) -> Outcome<String> {
+    let nulls = |answer: &FailurePareto| {
+        let without = answer.entries.iter().find(|entry| entry.key.is_none());
+        without.map_or(0, |entry| entry.count)
+    };
+    let by: Option<ParetoBy> = asked.by.as_deref().map(str::parse).transpose()?;
+    let told = nulls(answer);
+    if by != Some(ParetoBy::StepType) || told == 0 {
+        return Ok(NO_STEP.to_owned());
+    }
+    let mut request = pareto_request(asked)?;
+    request.by = Some(ParetoBy::Name);
+    let (bar, control) = Bar::new(desk.interrupt.control(), "computing", None);
+    let by_name = desk.session().failure_pareto(request, &control);
+    drop(bar);
+    desk.interrupt.check()?;
+    let no_step = match by_name {
+        Ok(by_name) => nulls(&by_name),
+        // More names than a figure has keys.
+        Err(error) if error.kind() == stationdb::ErrorKind::LimitExceeded => {
+            return Ok("(step without a type, or no failing step)".to_owned());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match (told - no_step, no_step) {
+        (_, 0) => "(step without a type)".to_owned(),
+        (0, _) => NO_STEP.to_owned(),
+        (untyped, none) => {
+            format!("({untyped} of a step without a type, {none} without a failing step)")
+        }
+    })
+}
+
+pub fn pareto(desk: &Desk, output: Output, asked: &Pareto) -> Outcome {
+    let by: Option<ParetoBy> = asked.by.as_deref().map(str::parse).transpose()?;
+    let mut request = pareto_request(asked)?;
+    request.by = by;
     request.take = asked.take.map(i64::from);
     let (bar, control) = Bar::new(desk.interrupt.control(), "computing", None);
     let answer = desk.session().failure_pareto(request, &control)?;
@@ -177,8 +220,10 @@ pub fn pareto(desk: &Desk, output: Output, asked: &Pareto) -> Outcome {
     };
     let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
     let is_table = output.form == OutputFormat::Table;
+    let without_key = if is_table { without_key(desk, asked, &answer)? } else { String::new() };
     paged(output, &desk.interrupt, |out| {
-        let lines = if is_table { pareto_lines(&answer) } else { pareto_records(&answer) };
+        let lines =
+            if is_table { pareto_lines(&answer, &without_key) } else { pareto_records(&answer) };
         output.records(out, &columns, true, &mut lines.into_iter().map(Ok))?;
         if !is_table {
             return Ok(());
@@ -192,12 +237,12 @@ fn pareto_records(answer: &FailurePareto) -> Vec<Value> {
     answer.entries.iter().map(|entry| to_value(entry).unwrap_or_default()).collect()
 }
 
-fn pareto_lines(answer: &FailurePareto) -> Vec<Value> {
+fn pareto_lines(answer: &FailurePareto, without_key: &str) -> Vec<Value> {
     let longest = answer.entries.iter().map(|entry| entry.count).max().unwrap_or(1).max(1) as f64;
     let bar = |count: i64| "█".repeat((count as f64 / longest * BAR).ceil() as usize);
     let entries = answer.entries.iter().map(|entry| {
         let key = match &entry.key {
-            None => "(no failing step)".to_owned(),
+            None => without_key.to_owned(),
             Some(ParetoKey::Text(text)) => path_text(text),
             Some(ParetoKey::Measurement(key)) => match &key.measurement {
                 Some(name) => format!("{}: {name}", path_text(&key.path)),

@@ -357,3 +357,31 @@ fn a_path_is_taken_as_it_is_shown_and_as_it_is_told() {
     assert_eq!((run.code, run.out.as_str()), (Some(0), "[]\n"));
     assert!(run.err.contains("path == \"Gain\\n1 kHz\""), "{}", run.err);
 }
+
+#[test]
+fn failures_of_steps_without_a_type_are_told_as_such() {
+    let bench = bench();
+    let keys = |bench: &Bench| -> Vec<String> {
+        let text = bench.good(&["pareto", "--by", "stepType"]);
+        let lines = text.lines().filter(|line| line.starts_with('('));
+        lines.map(|line| line.split(")").next().unwrap().to_owned() + ")").collect()
+    };
+    // `1 kHz` has no type, and each result that failed has a step that did.
+    assert_eq!(keys(&bench), ["(step without a type)"]);
+    let failed = |count: usize| -> Vec<ResultWithSteps> {
+        let bare = json!({"programName": "Board", "status": {"statusType": "FAILED"}});
+        let bare = stationdb::from_json_strict(bare.to_string().as_bytes()).unwrap();
+        (0..count).map(|_| ResultWithSteps::new(CreateResultRequest::clone(&bare))).collect()
+    };
+    bench.fill(|session| {
+        session.append_results(&failed(2)).unwrap().require_all().unwrap();
+    });
+    let untyped = (0..RESULTS).filter(|n| n % 11 == 0 && n % 7 != 0).count();
+    let told = format!("({untyped} of a step without a type, 2 without a failing step)");
+    assert_eq!(keys(&bench), [told]);
+    let bench = Bench::empty();
+    bench.fill(|session| {
+        session.append_results(&failed(3)).unwrap().require_all().unwrap();
+    });
+    assert_eq!(keys(&bench), ["(no failing step)"]);
+}
