@@ -14,6 +14,7 @@ use stationdb::{Control, Session};
 
 use super::drawing::{Curve, Drawing, Limit, LimitKind, Marks};
 use super::figures::{choose, with_paths};
+use super::missing::{missing, tell_missing};
 use super::picture::{self, Bars};
 use super::plot::{check_output, limits, to_file};
 use super::scale::number;
@@ -50,6 +51,12 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot, name: &str) -> Outcome {
     };
     drop(bar);
     desk.interrupt.check()?;
+    if answer.is_empty() && plot.output.is_some() {
+        return Err(Failure::new(Code::NotFound, missing(&session, name, &plot.series)?));
+    }
+    if answer.is_empty() {
+        tell_missing(&session, output, name, &plot.series)?;
+    }
     match &plot.output {
         Some(target) => answer.to_picture(output, target, name),
         None if output.form == OutputFormat::Table => {
@@ -213,13 +220,30 @@ impl Answer {
         }
     }
 
+    /// The values that take no part: those that are no numbers, and those of skipped steps.
+    fn left_out(&self) -> (i64, i64) {
+        match self {
+            Self::Histogram { histogram, .. } => (histogram.not_numbers, histogram.skipped),
+            Self::Chart { chart, .. } => (chart.not_numbers, chart.skipped),
+        }
+    }
+
+    /// Whether the measurement has no value at all.
+    fn is_empty(&self) -> bool {
+        self.n() == 0 && self.left_out() == (0, 0)
+    }
+
     fn is_drawable(&self, name: &str) -> Outcome {
         if self.n() > 0 {
             return Ok(());
         }
+        let (not_numbers, skipped) = self.left_out();
         Err(Failure::new(
             Code::NotFound,
-            format!("the test results that were chosen have no values of a measurement {name:?}"),
+            format!(
+                "the measurement {name:?} has no value to draw: {not_numbers} are no numbers, and \
+                 {skipped} are of skipped steps"
+            ),
         ))
     }
 

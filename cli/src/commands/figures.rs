@@ -7,6 +7,7 @@ use stationdb::results::{
 };
 use stationdb::serde_json::{Map, Value, json, to_value};
 
+use super::missing::tell_missing;
 use super::paths::{JOINT, path_text};
 use crate::args::{Capability, Pareto, Yield};
 use crate::desk::Desk;
@@ -269,5 +270,8 @@ pub fn capability(desk: &Desk, output: Output, asked: &Capability) -> Outcome {
     drop(bar);
     desk.interrupt.check()?;
     let answer = answer.map_err(|error| with_paths(&error))?;
+    if answer.n + answer.not_numbers + answer.skipped == 0 {
+        tell_missing(&desk.session(), output, &asked.name, &asked.series)?;
+    }
     object(output, desk, &to_value(&answer).unwrap_or_default())
 }

@@ -11,9 +11,10 @@ mod info;
 #[cfg(feature = "lake")]
 mod lake;
 mod list;
+mod missing;
 mod openhtf;
-mod picture;
 mod paths;
+mod picture;
 mod plot;
 mod rows;
 mod scale;

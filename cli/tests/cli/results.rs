@@ -333,13 +333,69 @@ fn wrong_figures_are_refused() {
     }
     let told = bench.run(&["capability", "VOUT"]).bad(2);
     assert!(told.contains("--path, --step or --any-path"), "{told}");
-    let told = bench.run(&["plot", "--measurement", "NONE"]).bad(5);
-    assert!(told.contains("no values of a measurement \"NONE\""), "{told}");
-    assert_eq!(bench.json(&["capability", "NONE"])["n"], 0);
     for wrong in [&["plot"][..], &["plot", "Loop", "--measurement", "VOUT"], &["capability"]] {
         assert_eq!(bench.run(wrong).code, Some(2), "{wrong:?}");
     }
     assert_eq!(bench.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_measurement_that_is_not_there_is_told_with_those_that_are() {
+    let bench = bench();
+    let none = "no step of the chosen test results has a measurement \"VOUT2\"; there are \"VOUT\", \
+                \"IOUT\"";
+    let path = "no path \"Gain > 2 kHz\" has a measurement \"VOUT\"; it is there in \
+                \"Gain > 1 kHz\", \"Power\"";
+    let step = "no step \"power\" has a measurement \"VOUT\"; it is there in \"Power\", \"1 kHz\"";
+    let units = "no value of the measurement \"VOUT\" of the step \"Power\" was chosen by the \
+                 options --units";
+    let chosen = "the test results that were chosen have no measurement at all, and so no \"VOUT\"";
+    let asked: [(&[&str], &str); 5] = [
+        (&["VOUT2"], none),
+        (&["VOUT", "--path", "Gain > 2 kHz"], path),
+        (&["VOUT", "--step", "power"], step),
+        (&["VOUT", "--step", "Power", "--units", "mV"], units),
+        (&["VOUT", "--filter", "operator == \"nobody\""], chosen),
+    ];
+    for (arguments, text) in asked {
+        let capability = [&["capability"], arguments].concat();
+        let plot = [&["plot", "--measurement"], arguments].concat();
+        let drawn = [&plot[..], &["--chart", "histogram", "-o", "a.png"]].concat();
+        for command in [&capability, &plot, &drawn] {
+            let told = bench.run(command).bad(5);
+            assert!(told.contains(text), "{command:?}: {told}");
+        }
+        // Programs get the answer of the library, and the line beside it.
+        for command in [&capability, &plot] {
+            let run = bench.run(&[&command[..], &["--json"]].concat());
+            let answer: Value = stationdb::serde_json::from_str(&run.out).unwrap();
+            assert_eq!((run.code, &answer["n"]), (Some(0), &json!(0)), "{command:?}");
+            assert!(
+                run.err.contains(text) && run.err.lines().count() == 1,
+                "{command:?}: {}",
+                run.err
+            );
+        }
+    }
+    assert_eq!(bench.names(), Vec::<String>::new());
+}
+
+#[test]
+fn values_that_are_no_numbers_are_no_missing_measurement() {
+    let bench = Bench::empty();
+    bench.fill(|session| {
+        let mut result = result(1);
+        let text = json!({"name": "serial", "measurement": "A-1"});
+        result.steps = vec![step(json!({"name": "Read", "data": {"parameters": [text]}}))];
+        session.append_results(&[result]).unwrap().require_all().unwrap();
+    });
+    let told = bench.good(&["capability", "serial"]);
+    assert!(
+        told.lines().any(|line| line.starts_with("notNumbers") && line.ends_with(" 1")),
+        "{told}"
+    );
+    let told = bench.run(&["plot", "--measurement", "serial"]).bad(5);
+    assert!(told.contains("no value to draw: 1 are no numbers"), "{told}");
 }
 
 #[test]
