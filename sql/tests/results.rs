@@ -549,3 +549,28 @@ async fn faulty_calls_say_what_they_take() {
         assert!(error.contains(says), "{statement}: {error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn aggregates_of_texts_are_mistakes_of_the_statement() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    fill(1, &store);
+    let sql = context(&ada(&store)).unwrap();
+    for name in ["avg", "sum", "median", "stddev", "var_pop"] {
+        for over in ["", " over (partition by name)"] {
+            let statement = format!("select {name}(text){over} from measurements");
+            let error = ask(&sql, &statement).await.unwrap_err();
+            let fix = format!("{name}(try_cast(column as double))");
+            for part in [&*format!("{name} takes numbers"), "(Utf8)", &fix] {
+                assert!(error.contains(part), "{statement}: {part}: {error}");
+            }
+            assert!(!error.contains("bug") && !error.contains("Internal"), "{error}");
+        }
+    }
+    let fixed = "select avg(try_cast(text as double)) from measurements where text = '2.5'";
+    near(number(&sql, fixed).await, Some(2.5), fixed);
+    let error = ask(&sql, "select avg(started_at) from measurements").await.unwrap_err();
+    assert!(error.contains("avg does not take") && !error.contains("bug"), "{error}");
+    let error = ask(&sql, "select avg(nothing) from measurements").await.unwrap_err();
+    assert!(error.contains("nothing"), "{error}");
+}

@@ -18,6 +18,7 @@ mod growth;
 mod limits;
 mod measure;
 mod tokens;
+mod types;
 mod watch;
 mod weight;
 
@@ -142,7 +143,9 @@ pub async fn query_with(
         if let Some(values) = &values {
             arguments::bind(&mut statement, values)?;
         }
-        let mut plan = bounded.statement_to_plan(statement).await?;
+        let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
+        let plan = bounded.statement_to_plan(statement).await;
+        let mut plan = plan.map_err(|error| types::told(error, is_aggregate))?;
         if let Some(values) = values {
             plan = plan.with_param_values(values)?;
         }
