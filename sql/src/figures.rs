@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, Int64Builder, ListBuilder, MapBuilder,
-    RecordBatch, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, Int64Builder, ListArray, ListBuilder,
+    MapBuilder, RecordBatch, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
 };
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{TableFunctionImpl, TableProvider};
 use datafusion::common::plan_err;
@@ -39,10 +40,23 @@ enum Form {
     Texts,
     Counts,
     Struct(&'static [Column]),
+    Structs(&'static [Column]),
 }
 
 /// Name of a column, the member of the answer that it is, and its form.
 type Column = (&'static str, &'static str, Form);
+
+const PROGRAMS: &[Column] = &[
+    ("program_name", "programName", Form::Text),
+    ("first_pass_yield", "firstPassYield", Form::Float),
+];
+
+const ROLLED: &[Column] = &[
+    ("part_number", "partNumber", Form::Text),
+    ("programs", "programs", Form::Structs(PROGRAMS)),
+    ("rolled_throughput_yield", "rolledThroughputYield", Form::Float),
+    ("normalized_yield", "normalizedYield", Form::Float),
+];
 
 const YIELDS: &[Column] = &[
     ("first_pass_yield", "firstPassYield", Form::Float),
@@ -55,6 +69,7 @@ const YIELDS: &[Column] = &[
     ("units", "units", Form::Int),
     ("first_units", "firstUnits", Form::Int),
     ("retests", "retests", Form::Int),
+    ("rolled_throughput", "rolledThroughput", Form::Structs(ROLLED)),
 ];
 
 const PARETO: &[Column] = &[
@@ -167,6 +182,15 @@ impl Form {
                 }
                 Arc::new(map.finish())
             }
+            Self::Structs(members) => {
+                let lists = values.iter().map(|value| value.and_then(Value::as_array));
+                let lengths = lists.clone().map(|list| list.map_or(0, Vec::len));
+                let offsets = OffsetBuffer::from_lengths(lengths);
+                let entries: Vec<Option<&Value>> = lists.flatten().flatten().map(Some).collect();
+                let entries = Self::Struct(members).array(&entries)?;
+                let item = Arc::new(Field::new_list_field(entries.data_type().clone(), true));
+                Arc::new(ListArray::try_new(item, offsets, entries, None).map_err(misfit)?)
+            }
             Self::Struct(members) => {
                 let arrays = members.iter().map(|(_, member, form)| {
                     let values = values.iter().map(|value| value.and_then(|all| all.get(member)));
@@ -273,7 +297,14 @@ impl Figure {
         let mut next = None;
         let rows = match self {
             Self::Yields(request) => {
-                list(&mut json(to_value(session.yields(request.clone(), control)?))?, "groups")
+                let mut answer = json(to_value(session.yields(request.clone(), control)?))?;
+                let mut rows = list(&mut answer, "groups");
+                // It is of the whole selection, and stands beside each group.
+                let rolled = answer.get("rolledThroughput").cloned().unwrap_or_default();
+                for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+                    row.insert("rolledThroughput".to_owned(), rolled.clone());
+                }
+                rows
             }
             Self::Pareto(request) => {
                 let mut answer = json(to_value(session.failure_pareto(request.clone(), control)?))?;

@@ -131,6 +131,26 @@ async fn check(session: &Session) {
         from yields('partNumber == \"A\"', 'PROGRAM_NAME, properties.lot')";
     assert_eq!(ask(&sql, statement).await.unwrap(), expected);
     assert_eq!(expected.len(), 4);
+    // What is of the whole selection stands beside each group.
+    let all = session.yields(YieldsRequest::new(), &control()).unwrap().rolled_throughput;
+    let rolled = |rolled: &RolledYield| {
+        let figures = shown(&[rolled.rolled_throughput_yield, rolled.normalized_yield]).join(" | ");
+        let programs: Vec<&str> = rolled.programs.iter().flatten().map(String::as_str).collect();
+        format!(
+            "{} | [{}] | {figures}",
+            rolled.part_number.as_deref().unwrap(),
+            programs.join(", ")
+        )
+    };
+    let expected: Vec<String> = all.iter().map(rolled).collect();
+    let statement = "select r['part_number'], array_length(r['programs']), \
+        r['programs'][1]['program_name'], r['programs'][1]['first_pass_yield'], \
+        r['rolled_throughput_yield'], r['normalized_yield'] from (select unnest(rolled_throughput) as r from yields(''))";
+    assert_eq!(ask(&sql, statement).await.unwrap(), expected);
+    assert_eq!(expected.len(), 2);
+    let statement = "select count(*), min(array_length(rolled_throughput)) \
+        from yields('', 'PROGRAM_NAME')";
+    assert_eq!(ask(&sql, statement).await.unwrap(), ["2 | 2"]);
 
     for (by, by_text) in [(ParetoBy::Path, "PATH"), (ParetoBy::Measurement, "MEASUREMENT")] {
         let pareto = FailureParetoRequest::new().filter(SELECTED).by(by);
