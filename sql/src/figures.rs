@@ -345,6 +345,18 @@ impl Figure {
     }
 }
 
+/// The path of an argument: its names joined by line feeds as columns have them, by `\n` as filters
+/// and errors have them, or else by ` > ` as the shell shows them.
+fn path_of(text: &str) -> String {
+    if text.contains('\n') {
+        text.to_owned()
+    } else if text.contains("\\n") {
+        text.replace("\\n", "\n")
+    } else {
+        text.replace(" > ", "\n")
+    }
+}
+
 /// The functions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
@@ -425,7 +437,7 @@ impl Function {
             }
             Self::Capability | Self::Histogram | Self::Chart => {}
         }
-        let (path, name) = (some(given(1)?), some(given(2)?)?);
+        let (path, name) = (some(given(1)?).map(|path| path_of(&path)), some(given(2)?)?);
         let count = match args.get(3) {
             None => None,
             Some(count) => Some(number(count)?),

@@ -571,6 +571,43 @@ async fn faulty_calls_say_what_they_take() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_path_is_taken_as_it_is_shown_and_as_it_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let session = ada(&store);
+    for value in ["1", "2"] {
+        let result = json!({"programName": "P", "status": {"statusType": "PASSED"}});
+        let measured = |name: &str| {
+            json!({"name": name,
+                "data": {"parameters": [{"name": "X", "measurement": value, "units": "V"}]}})
+        };
+        let mut outer = json!({"name": "Gain"});
+        outer["children"] = json!([measured("1 kHz")]);
+        create(&session, result, vec![outer, measured("Power")]);
+    }
+    let sql = context(&session).unwrap();
+    // The error has the path in the form of filters.
+    let error = ask(&sql, "select n from capability('', '', 'X')").await.unwrap_err();
+    assert!(error.contains("\"Gain\\n1 kHz\" (2)"), "{error}");
+    for path in ["Gain > 1 kHz", "Gain\\n1 kHz", "Gain\n1 kHz"] {
+        for call in ["capability('', '{}', 'X')", "histogram('', '{}', 'X', 1)"] {
+            let column = if call.starts_with("cap") { "n" } else { "count" };
+            let statement = format!("select {column} from {}", call.replace("{}", path));
+            assert_eq!(ask(&sql, &statement).await.unwrap(), ["2"], "{statement}");
+        }
+        let points = format!("select index from control_chart('', '{path}', 'X')");
+        assert_eq!(ask(&sql, &points).await.unwrap(), ["0", "1"]);
+    }
+    // A column is compared as it is stored.
+    let of = "select count(*) from steps where path = ";
+    assert_eq!(ask(&sql, &format!("{of} e'Gain\\n1 kHz'")).await.unwrap(), ["2"]);
+    assert_eq!(ask(&sql, &format!("{of} 'Gain > 1 kHz'")).await.unwrap(), ["0"]);
+    // A measurement that no step has: the numbers of the trait, and no error.
+    let none = "select n, mean from capability('', '', 'Y')";
+    assert_eq!(ask(&sql, none).await.unwrap(), ["0 | null"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn aggregates_of_texts_are_mistakes_of_the_statement() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
