@@ -319,7 +319,8 @@ pub(in crate::columnar) fn pick_pruned(
     Ok(Picked { ranges, columns })
 }
 
-/// Counts the rows that pass of those that summaries leave, and decodes no more than the tests need.
+/// Counts the rows that pass of those that summaries leave, and decodes no more than the tests
+/// need.
 pub(in crate::columnar) fn count(
     run: &Run,
     schema: &TableSchema,

@@ -139,8 +139,8 @@ pub(super) fn hybrid(
     Some(())
 }
 
-/// Appends the numbers of `width` bits in the ranges `wanted`, which are ascending and not empty, to
-/// `out`. Packed numbers between them are not unpacked, so this pays where few are wanted.
+/// Appends the numbers of `width` bits in the ranges `wanted`, which are ascending and not empty,
+/// to `out`. Packed numbers between them are not unpacked, so this pays where few are wanted.
 pub(super) fn scattered(
     bytes: &[u8],
     width: usize,
