@@ -253,8 +253,9 @@ pub mod lab {
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
     pub use crate::columnar::{
-        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched,
-        check_parquet_metadata, kernels,
+        ColumnNote, ColumnStatistics, RecordBatches, RowSource, RowStream, SourceForm, SourceTable,
+        TableSchema, TableSource, TableStatistics, Touched, check_parquet_metadata, kernels,
+        readers,
     };
     pub use crate::model::tables::aggregate::{
         Aggregate, AggregateFunction, AggregateGroup, AggregateKey, AggregateTableDataRequest,

@@ -12,6 +12,7 @@ use stationdb::tables::{
     ExportFormat, ExportTableDataRequest, ImportTableRequest,
 };
 use stationdb::{Control, Session};
+use stationdb_formats::ImportFiles;
 
 use crate::common::{Res, Scale, timed};
 use crate::measurements::{TS0, batches, create_table, k, open, repeat, schema, ts, v1, v2, v3};

@@ -32,6 +32,7 @@ use stationdb::tables::{
 };
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
+use stationdb_formats::ImportFiles;
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};

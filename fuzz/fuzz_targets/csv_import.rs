@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| stationdb::fuzz::run("csv_import", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| stationdb_formats::fuzz::run("csv_import", data));

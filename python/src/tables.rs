@@ -19,6 +19,7 @@ use stationdb::tables::{
     ScanRequest, TableId, Waveform, WaveformAxis, WaveformX,
 };
 use stationdb::{Control, Error, Result};
+use stationdb_formats::ImportFiles;
 
 use crate::callbacks;
 use crate::columns;

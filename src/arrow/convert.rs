@@ -89,7 +89,8 @@ pub(crate) fn to_text(array: &dyn Array) -> Option<StringArray> {
 
 /// The values of a dictionary, one for each row; `None` for another array, and if they take too
 /// much memory for one array.
-pub(crate) fn unpack(array: &dyn Array) -> Option<ArrayRef> {
+#[must_use]
+pub fn unpack(array: &dyn Array) -> Option<ArrayRef> {
     let dictionary = array.as_any_dictionary_opt()?;
     take(dictionary.values(), dictionary.keys(), None).ok()
 }

@@ -12,7 +12,8 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// Whole numbers, and the counts of times and dates, as INT64. A number above its range becomes
 /// null. `None` for an array of another type.
-pub(crate) fn to_int64(array: &dyn Array) -> Option<Int64Array> {
+#[must_use]
+pub fn to_int64(array: &dyn Array) -> Option<Int64Array> {
     fn widen<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &dyn Array) -> Int64Array {
         array.as_primitive::<T>().unary(Into::into)
     }

@@ -29,7 +29,8 @@ fn parts(count: i64, unit: TimeUnit) -> (i64, u32) {
 ///
 /// Times are shown in UTC, whatever their zone is: Arrow knows zones by name only where another
 /// crate of the program has turned them on.
-pub(crate) fn of_cell(array: &dyn Array, row: usize) -> Option<String> {
+#[must_use]
+pub fn of_cell(array: &dyn Array, row: usize) -> Option<String> {
     if row >= array.len() {
         return None;
     }

@@ -7,7 +7,8 @@ use super::ticks;
 use crate::model::tables::data::DataType;
 
 /// A boolean in any letter case.
-pub(crate) fn parse_bool(text: &str) -> Option<bool> {
+#[must_use]
+pub fn parse_bool(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") {
         Some(true)
     } else if text.eq_ignore_ascii_case("false") {
@@ -23,7 +24,8 @@ pub(crate) fn parse_i32(text: &str) -> Option<i32> {
 }
 
 /// A decimal integer with an optional sign.
-pub(crate) fn parse_i64(text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse_i64(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
@@ -34,7 +36,8 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// A decimal number that does not overflow, or exactly `NaN`, `Infinity` or `-Infinity`.
-pub(crate) fn parse_f64(text: &str) -> Option<f64> {
+#[must_use]
+pub fn parse_f64(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),
         "Infinity" => Some(f64::INFINITY),
@@ -45,7 +48,8 @@ pub(crate) fn parse_f64(text: &str) -> Option<f64> {
 }
 
 /// As [`parse_f64`], rounded once to the nearest 32-bit value.
-pub(crate) fn parse_f32(text: &str) -> Option<f32> {
+#[must_use]
+pub fn parse_f32(text: &str) -> Option<f32> {
     match text {
         "NaN" => Some(f32::NAN),
         "Infinity" => Some(f32::INFINITY),
@@ -55,9 +59,10 @@ pub(crate) fn parse_f32(text: &str) -> Option<f32> {
     }
 }
 
-/// The word of a cell of a column of this type, see `column_slice`; `None` for a text that is none,
+/// The word of a cell of a column of this type, as [`Word`](super::readers::Word); `None` for a text that is none,
 /// and for a column of texts.
-pub(crate) fn parse_word(data_type: DataType, text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_word(data_type: DataType, text: &str) -> Option<u64> {
     match data_type {
         DataType::Bool => parse_bool(text).map(u64::from),
         DataType::Int32 => parse_i32(text).map(Stored::word),

@@ -9,7 +9,7 @@ thread_local! {
 
 /// Returns the result of `parse`, or `None` if it panicked. After a panic the state that `parse`
 /// changed must not be used.
-pub(super) fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
+pub fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
     let (mut parse, mut outcome) = (Some(parse), None);
     catch(&mut || outcome = parse.take().map(|parse| parse()));
     outcome
@@ -37,7 +37,7 @@ thread_local! {
 
 /// Runs `f` without catching panics on this thread, as in a host with `panic = "abort"`.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn unguarded<T>(f: impl FnOnce() -> T) -> T {
+pub fn unguarded<T>(f: impl FnOnce() -> T) -> T {
     /// Catches panics again at the end, also after a panic.
     struct Guard;
     impl Drop for Guard {

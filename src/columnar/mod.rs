@@ -22,9 +22,10 @@ mod order;
 mod parquet_format;
 mod predicate;
 mod read;
+pub mod readers;
 mod schema;
 mod segment;
-pub(crate) mod ticks;
+pub mod ticks;
 mod write;
 
 #[cfg(test)]
@@ -43,14 +44,14 @@ pub(crate) use decimate::{Decimation, decimate};
 pub(crate) use exchange::export::{export_csv, export_ipc, export_parquet};
 pub(crate) use exchange::export_metadata::{comment_lines, with_metadata};
 pub(crate) use exchange::frame::{batch_rows, frame_to_batch};
-pub use exchange::import::ReadSeek;
-pub(crate) use exchange::import::{
-    CsvImport, ImportOptions, ParquetImport, RowSource, is_numbered,
-};
 pub(crate) use exchange::ipc::read_stream;
+pub(crate) use exchange::source::is_numbered;
+pub use exchange::source::{ColumnNote, RowSource, SourceForm, SourceTable, TableSource};
 pub(crate) use exchange::waveform::{WaveformReader, waveform_batches};
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use guard::{is_guarded, unguarded};
+pub(crate) use guard::is_guarded;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use guard::unguarded;
 pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use order::after::After;
@@ -72,7 +73,7 @@ pub(crate) use read::scan::MergedScan;
 pub(crate) use read::statistics::statistics;
 pub use read::statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use read::view::{Run, RunStorage, TableView};
-pub(crate) use schema::TableSchema;
+pub use schema::TableSchema;
 #[cfg(test)]
 pub(crate) use segment::SUMMARY_VERSION;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -86,5 +87,5 @@ pub(crate) use write::buffer::VERSION as BUFFER_VERSION;
 pub(crate) use write::buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
 };
-pub(crate) use write::coerce::{CUT, FINER_TIMES, coerce_batch};
+pub(crate) use write::coerce::{CUT, FINER_TIMES, coerce_batch, fit_batch};
 pub(crate) use write::memory_run::MemoryRun;

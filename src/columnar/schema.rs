@@ -11,7 +11,7 @@ use crate::value::limits;
 use crate::value::nearest::did_you_mean;
 
 /// The time zone of every timestamp column.
-pub(crate) const UTC: &str = "UTC";
+pub const UTC: &str = "UTC";
 
 /// The validated columns of a table: unique names, exactly one index.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ impl TableSchema {
     ///
     /// # Errors
     /// `Corrupt` when there is none.
-    pub(crate) fn column(&self, position: usize) -> Result<&Column> {
+    pub fn column(&self, position: usize) -> Result<&Column> {
         self.columns
             .get(position)
             .ok_or_else(|| Error::corrupt(format!("the table has no column {position}")))
@@ -230,7 +230,7 @@ fn arrow_field(column: &Column) -> Field {
 
 /// The Arrow type that values of `data_type` have in memory.
 #[must_use]
-pub(crate) fn arrow_type(data_type: DataType) -> ArrowType {
+pub fn arrow_type(data_type: DataType) -> ArrowType {
     match data_type {
         DataType::Bool => ArrowType::Boolean,
         DataType::Float32 => ArrowType::Float32,

@@ -15,7 +15,8 @@ use crate::model::tables::data::DataType;
 use crate::value::time;
 
 /// The unit of a time column; `None` for a column of another type.
-pub(crate) const fn unit_of(data_type: DataType) -> Option<TimeUnit> {
+#[must_use]
+pub const fn unit_of(data_type: DataType) -> Option<TimeUnit> {
     match data_type {
         DataType::Timestamp => Some(TimeUnit::Millisecond),
         DataType::TimestampMicros => Some(TimeUnit::Microsecond),
@@ -25,7 +26,8 @@ pub(crate) const fn unit_of(data_type: DataType) -> Option<TimeUnit> {
 }
 
 /// The type of a time column with this unit; whole seconds are stored as milliseconds.
-pub(crate) const fn type_of(unit: TimeUnit) -> DataType {
+#[must_use]
+pub const fn type_of(unit: TimeUnit) -> DataType {
     match unit {
         TimeUnit::Second | TimeUnit::Millisecond => DataType::Timestamp,
         TimeUnit::Microsecond => DataType::TimestampMicros,
@@ -34,7 +36,8 @@ pub(crate) const fn type_of(unit: TimeUnit) -> DataType {
 }
 
 /// Counts of a unit in one second.
-pub(crate) const fn per_second(unit: TimeUnit) -> i64 {
+#[must_use]
+pub const fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
@@ -44,7 +47,8 @@ pub(crate) const fn per_second(unit: TimeUnit) -> i64 {
 }
 
 /// The counts of an array of times; empty for an array of another type.
-pub(crate) fn ticks(array: &dyn Array) -> &[i64] {
+#[must_use]
+pub fn ticks(array: &dyn Array) -> &[i64] {
     match array.data_type() {
         Arrow::Timestamp(TimeUnit::Second, _) => {
             array.as_primitive::<TimestampSecondType>().values()
@@ -63,7 +67,8 @@ pub(crate) fn ticks(array: &dyn Array) -> &[i64] {
 }
 
 /// Counts as an array of a time column of this type; milliseconds for a type that has no times.
-pub(crate) fn array_of(
+#[must_use]
+pub fn array_of(
     data_type: DataType,
     values: ScalarBuffer<i64>,
     nulls: Option<NullBuffer>,
@@ -73,7 +78,8 @@ pub(crate) fn array_of(
 }
 
 /// Counts as an array of times.
-pub(crate) fn timestamps(
+#[must_use]
+pub fn timestamps(
     unit: TimeUnit,
     zone: Option<&str>,
     values: ScalarBuffer<i64>,
@@ -96,7 +102,8 @@ pub(crate) fn timestamps(
 
 /// A count of one unit as a count of another; `None` when it is not a whole number of it, or too
 /// large. With `cut`, the fraction is cut off towards the past.
-pub(crate) fn convert(value: i64, from: TimeUnit, to: TimeUnit, cut: bool) -> Option<i64> {
+#[must_use]
+pub fn convert(value: i64, from: TimeUnit, to: TimeUnit, cut: bool) -> Option<i64> {
     let (from, to) = (per_second(from), per_second(to));
     if to >= from {
         return value.checked_mul(to / from);
@@ -106,13 +113,15 @@ pub(crate) fn convert(value: i64, from: TimeUnit, to: TimeUnit, cut: bool) -> Op
 }
 
 /// Whether a time is within the years 0001 to 9999. All counts of nanoseconds are.
-pub(crate) fn is_in_years(value: i64, unit: TimeUnit) -> bool {
+#[must_use]
+pub fn is_in_years(value: i64, unit: TimeUnit) -> bool {
     let seconds = value.div_euclid(per_second(unit));
     (time::MIN_MS / 1000..=time::MAX_MS / 1000).contains(&seconds)
 }
 
 /// A count of seconds and nanoseconds as a count of a unit; `None` as for [`convert`].
-pub(crate) fn of_parts(seconds: i64, nanos: u32, unit: TimeUnit, cut: bool) -> Option<i64> {
+#[must_use]
+pub fn of_parts(seconds: i64, nanos: u32, unit: TimeUnit, cut: bool) -> Option<i64> {
     let per = per_second(unit);
     let part = convert(i64::from(nanos), TimeUnit::Nanosecond, unit, cut)?;
     // In 128 bits: before 1970 the product alone may lie below the least count.
@@ -123,14 +132,15 @@ pub(crate) fn of_parts(seconds: i64, nanos: u32, unit: TimeUnit, cut: bool) -> O
 ///
 /// A TIMESTAMP cuts digits below a millisecond off, as the wire does; the finer types refuse what
 /// they cannot keep.
-pub(crate) fn parse(data_type: DataType, text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse(data_type: DataType, text: &str) -> Option<i64> {
     let unit = unit_of(data_type)?;
     let (seconds, nanos) = time::parse_exactly(text)?;
     of_parts(seconds, nanos, unit, data_type == DataType::Timestamp)
 }
 
 /// Appends `YYYY-MM-DDThh:mm:ss.` with the digits of the unit, and `Z`.
-pub(crate) fn write(value: i64, unit: TimeUnit, out: &mut String) {
+pub fn write(value: i64, unit: TimeUnit, out: &mut String) {
     use std::fmt::Write as _;
     let per = per_second(unit);
     let seconds = value.div_euclid(per);

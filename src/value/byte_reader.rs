@@ -3,7 +3,7 @@
 
 /// Appends a number.
 #[inline]
-pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -14,7 +14,7 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 /// Reads the number at `at`, and moves `at` behind it. `None` when it is cut off or has more than
 /// [`VARINT_BYTES_MAX`] bytes; `at` is then after the last byte read.
 #[inline]
-pub(crate) fn take_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+pub fn take_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0;
     for shift in (0..7 * VARINT_BYTES_MAX).step_by(7) {
         let byte = *bytes.get(*at)?;
@@ -28,43 +28,51 @@ pub(crate) fn take_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
 }
 
 /// A slice and a position in it.
-pub(crate) struct ByteReader<'a> {
+#[derive(Debug)]
+pub struct ByteReader<'a> {
+    /// The slice.
     pub all: &'a [u8],
+    /// The position.
     pub at: usize,
 }
 
 /// Bytes of the longest varint.
-pub(crate) const VARINT_BYTES_MAX: usize = 10;
+pub const VARINT_BYTES_MAX: usize = 10;
 
 impl<'a> ByteReader<'a> {
-    pub(crate) fn new(all: &'a [u8]) -> Self {
+    /// Begins at the first byte.
+    #[must_use]
+    pub fn new(all: &'a [u8]) -> Self {
         Self { all, at: 0 }
     }
 
     /// Bytes after the position.
-    pub(crate) fn left(&self) -> usize {
+    #[must_use]
+    pub fn left(&self) -> usize {
         self.all.len().saturating_sub(self.at)
     }
 
-    pub(crate) fn byte(&mut self) -> Option<u8> {
+    /// The next byte; `None` at the end.
+    pub fn byte(&mut self) -> Option<u8> {
         let byte = *self.all.get(self.at)?;
         self.at += 1;
         Some(byte)
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// The next bytes; `None` if there are fewer.
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let part = self.all.get(self.at..self.at.checked_add(len)?)?;
         self.at += len;
         Some(part)
     }
 
     /// The number in the next bytes.
-    pub(crate) fn number<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<T> {
+    pub fn number<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<T> {
         self.take(N)?.first_chunk().map(|bytes| read(*bytes))
     }
 
     /// The next `count` numbers.
-    pub(crate) fn numbers<T, const N: usize>(
+    pub fn numbers<T, const N: usize>(
         &mut self,
         count: usize,
         read: fn([u8; N]) -> T,
@@ -74,12 +82,12 @@ impl<'a> ByteReader<'a> {
     }
 
     /// An unsigned number, as [`take_varint`].
-    pub(crate) fn varint(&mut self) -> Option<u64> {
+    pub fn varint(&mut self) -> Option<u64> {
         take_varint(self.all, &mut self.at)
     }
 
     /// A signed number as a varint, its sign in the lowest bit.
-    pub(crate) fn zigzag(&mut self) -> Option<i64> {
+    pub fn zigzag(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }

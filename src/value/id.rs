@@ -225,7 +225,7 @@ impl IdForm {
 
 /// Lowercase hexadecimal digits.
 #[must_use]
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     bytes.iter().for_each(|byte| push_hex(&mut text, *byte));
     text

@@ -80,18 +80,10 @@ pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 pub const IMPORT_METADATA_BYTES: usize = 16 * 1024 * 1024;
 /// Rows of one Arrow batch on import.
 pub const IMPORT_BATCH_ROWS: usize = 16 * 1024 * 1024;
-/// Bytes of one record of a CSV text on import.
-pub const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of one uncompressed page of a Parquet file on import.
-pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
-/// Maximum ratio of uncompressed to compressed bytes of a page of a Parquet file on import.
-pub const IMPORT_PAGE_RATIO: usize = 1000;
-/// Pages of one column chunk of a Parquet file on import.
-pub const IMPORT_PAGES: usize = 1_000_000;
-/// Bytes of one page header of a Parquet file on import.
-pub const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
-/// Uncompressed bytes of the pages of a Parquet file that are open at the same time on import: one
-/// page of each column, and the dictionaries.
+/// Tables of one import. It is one commit.
+pub const IMPORT_TABLES: usize = 10_000;
+/// Uncompressed bytes of what a reader of a stream or of a file of columns has open at the same
+/// time on import.
 pub const IMPORT_OPEN_BYTES: u64 = 1024 * 1024 * 1024;
 /// Levels of groups in the schema of a Parquet file; the root is one of them.
 pub const PARQUET_DEPTH: usize = 32;

@@ -7,7 +7,7 @@
 pub(crate) mod absent;
 pub(crate) mod access;
 pub(crate) mod argument;
-pub(crate) mod byte_reader;
+pub mod byte_reader;
 pub(crate) mod cache;
 pub(crate) mod clock;
 pub(crate) mod control;

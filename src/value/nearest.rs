@@ -43,9 +43,7 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// `; did you mean "x"?`, or nothing.
-pub(crate) fn did_you_mean<'c>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> String {
+#[must_use]
+pub fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     closest(name, candidates).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
 }

@@ -237,7 +237,6 @@ operations! {
     plain get_table_data(id, json);
     plain append_table_data(id, json);
     debug read_waveforms(id, json, control);
-    plain import_csv(json, bytes, control);
     plan explain_query_table_data(id, json);
     plain table_statistics(id);
     plain column_numbers(id);

@@ -12,6 +12,7 @@ use stationdb::arrow::datatypes::{
 use stationdb::prelude::*;
 use stationdb::tables::{BinaryForm, ImportTableRequest, ScanRequest};
 use stationdb::{Control, Identity, Store};
+use stationdb_formats::ImportFiles;
 
 /// Writes files into a directory, and prints a line for each: its name, the separator that a reader
 /// must know, and the columns that pyarrow reads. Times are nanoseconds, floats the bits of a double.

@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 use stationdb::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use stationdb::arrow::ipc::writer::StreamWriter;
 use stationdb::prelude::*;
+use stationdb::tables::{Column, ColumnType, DataType};
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 use crate::calls::{call, filled, own_error};
+use crate::rows::Rows;
 use crate::world::{Ids, World, package, request};
 
 pub(crate) use crate::calls::wire;
@@ -147,15 +149,18 @@ const OWN: &[(&str, Effect, Own)] = &[
         })
         .map(wire)
     }),
-    ("TableService::import_parquet", Changes, |s, w| {
-        let batch = batch();
-        let mut file = Vec::new();
-        let mut writer =
-            parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+    ("TableService::import_rows", Changes, |s, w| {
         let into = request(json!({"id": w.secret.table}));
-        s.import_parquet(into, Box::new(std::io::Cursor::new(file)), &Control::default()).map(wire)
+        let mut rows = Rows::new(into, Vec::new(), vec![batch()]);
+        s.import_rows(rows.request.clone(), &mut rows, &Control::default()).map(wire)
+    }),
+    ("TableService::import_tables", Changes, |s, w| {
+        let new = request(json!({"table": {"name": "n", "workspace": w.secret.workspace}}));
+        let column = |name: &str, data_type| Column::new(name, data_type);
+        let index = column("t", DataType::Int64).column_type(ColumnType::Index);
+        let columns = vec![index, column("v", DataType::String)];
+        let mut rows = Rows::new(new, columns, vec![batch()]);
+        s.import_tables(&mut rows, &Control::default()).map(wire)
     }),
     ("TableService::export_segments", Shows, |s, w| {
         let mut seen = Vec::new();

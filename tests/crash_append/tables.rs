@@ -5,6 +5,7 @@ use crate::prelude::*;
 use std::ops::Range;
 
 use stationdb::tables::{CreateTableRequest, GetTableDataRequest, ImportTableRequest};
+use stationdb_formats::ImportFiles;
 
 use crate::each_barrier_is_found;
 use crate::station::create as create_work_items;

@@ -6,6 +6,8 @@
 
 #[path = "../common/calls.rs"]
 mod calls;
+#[path = "../common/imports.rs"]
+mod imports;
 mod others;
 mod stores;
 mod world;
@@ -47,7 +49,8 @@ impl Mistake {
         let (operation, arguments) = self.call.split_once(' ').unwrap();
         let ids = json!({"table": world.table, "closed": world.closed});
         let arguments = calls::filled(arguments, &[ids]);
-        calls::call_whole(&world.session, operation, &arguments).map(drop)
+        let answer = imports::import(&world.session, operation, &arguments);
+        answer.unwrap_or_else(|| calls::call_whole(&world.session, operation, &arguments)).map(drop)
     }
 }
 

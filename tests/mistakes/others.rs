@@ -6,6 +6,7 @@ use stationdb::prelude::*;
 use stationdb::products::{CreateProductRequest, QueryProductsRequest};
 use stationdb::tables::CreateTableRequest;
 use stationdb::{Control, from_json, from_json_strict};
+use stationdb_formats::ImportFiles;
 
 use crate::world::request;
 use crate::{Mistake, mistake};

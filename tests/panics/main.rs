@@ -14,6 +14,8 @@ mod handles;
 mod operations;
 mod pages;
 mod public;
+#[path = "../common/rows.rs"]
+mod rows;
 #[path = "../common/sizes.rs"]
 mod sizes;
 #[path = "../common/sources.rs"]

@@ -13,6 +13,8 @@ mod moves;
 #[path = "../common/operations.rs"]
 mod operations;
 mod questions;
+#[path = "../common/rows.rs"]
+mod rows;
 #[path = "../common/sources.rs"]
 mod sources;
 mod subscribers;

@@ -12,6 +12,7 @@ use stationdb::products::*;
 use stationdb::search::*;
 use stationdb::tables::*;
 use stationdb::*;
+use stationdb_formats::ImportFiles;
 
 use crate::package::package_with;
 

@@ -181,7 +181,8 @@ pub fn probe(world: &World, list: &List, len: usize) -> Result<()> {
     };
     let arguments = filled(arguments, &[json!({"table": table, "asset": asset})]);
     let arguments: Vec<Value> = arguments.iter().map(|value| repeated(value, len)).collect();
-    match call(session, operation, &arguments) {
+    let answer = crate::imports::import(session, operation, &arguments);
+    match answer.unwrap_or_else(|| call(session, operation, &arguments)) {
         // A build without the feature.
         Err(error) if operation == "search" && error.kind() == ErrorKind::Unsupported => Ok(()),
         Err(error) => {

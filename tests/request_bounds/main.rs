@@ -8,6 +8,8 @@
 #[path = "../common/calls.rs"]
 mod calls;
 mod depth;
+#[path = "../common/imports.rs"]
+mod imports;
 mod lists;
 #[path = "../common/package.rs"]
 mod package;

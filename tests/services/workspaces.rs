@@ -3,6 +3,7 @@
 use crate::prelude::*;
 
 use stationdb::faults::limits;
+use stationdb_formats::ImportFiles;
 
 use crate::holds_at::holds_at;
 use crate::test_store::TestStore;

@@ -71,6 +71,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("chrono", "the crate whose times records and requests hold"),
     ("kernels", "decimation of samples that the caller holds, without a store"),
+    ("readers", "what readers of foreign files share with the store"),
 ];
 
 /// A public name, and the directory of `src` that declares it.

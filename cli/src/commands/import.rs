@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
+use stationdb_formats::ImportFiles;
 
 use super::openhtf;
 use super::rows::format_of;

@@ -14,6 +14,7 @@ use stationdb::prelude::*;
 use stationdb::results::{QueryResultsRequest, QueryStepsRequest, ResponseFormat};
 use stationdb::tables::{ExportTableDataRequest, GetTableDataRequest, ListTablesRequest};
 use stationdb::{Error, ErrorKind, from_json, query_members};
+use stationdb_formats::ImportFiles;
 
 use crate::bridge::{
     App, QueryMembers, Task, bare, bytes, created, failure, fill, form, json, named, own, page,

@@ -31,14 +31,15 @@ const MARKS: &[(&[u8], &str, &str)] = &[
     (b"\xfe\xff", "text in UTF-16", "save it as UTF-8 (in spreadsheets: CSV UTF-8)"),
 ];
 /// Bytes by which formats are told.
-pub(in crate::columnar) const START_BYTES: usize = 512;
+pub const START_BYTES: usize = 512;
 /// Bytes that tell texts, also in UTF-16 without a mark.
 const TEXT_BYTES: usize = 64;
 /// The mark of a tar archive, and where it stands.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// What bytes that begin with the mark of a format are, and what to do.
-pub(in crate::columnar) fn marked(bytes: &[u8]) -> Option<String> {
+#[must_use]
+pub fn marked(bytes: &[u8]) -> Option<String> {
     // A mark of letters may be the beginning of a text.
     let is_binary = bytes.iter().any(|byte| *byte < b'\t' || (0x0e..0x1b).contains(byte));
     let marked = MARKS.iter().find(|(mark, ..)| {
@@ -67,7 +68,8 @@ fn is_zlib(bytes: &[u8]) -> bool {
 }
 
 /// What bytes that begin so are, and what to do, if they are known.
-pub(in crate::columnar) fn known(bytes: &[u8]) -> Option<String> {
+#[must_use]
+pub fn known(bytes: &[u8]) -> Option<String> {
     if let Some(what) = marked(bytes) {
         return Some(what);
     }
@@ -97,7 +99,8 @@ pub(in crate::columnar) fn known(bytes: &[u8]) -> Option<String> {
 }
 
 /// Whether bytes begin like a text.
-pub(in crate::columnar) fn is_text(bytes: &[u8]) -> bool {
+#[must_use]
+pub fn is_text(bytes: &[u8]) -> bool {
     !bytes.is_empty()
         && bytes
             .iter()

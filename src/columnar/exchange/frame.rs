@@ -15,7 +15,7 @@ use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 /// `InvalidArgument` for an unknown or repeated column, an absent column that is not NULLABLE, a
 /// row whose length differs from the number of columns, or a cell that is not a value of its
 /// column; row and column are named.
-pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
+pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
     let positions = match frame.columns.as_deref() {
         None => (0..schema.len()).collect(),
         Some([]) if !frame.data.is_empty() || schema.len() == 0 => Vec::new(),
@@ -110,7 +110,8 @@ pub(in crate::columnar) fn column_of_texts<'t>(
 }
 
 /// The start of a text, for messages.
-pub(in crate::columnar) fn shortened(text: &str) -> String {
+#[must_use]
+pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -148,7 +149,7 @@ pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bo
 
 /// The rows of a batch as cells.
 #[must_use]
-pub(crate) fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
+pub fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
     (0..batch.num_rows())
         .map(|row| {
             batch

@@ -2,12 +2,12 @@
 
 pub(super) mod export;
 pub(super) mod export_metadata;
-pub(super) mod foreign;
+pub mod foreign;
 pub(super) mod frame;
-pub(crate) mod import;
 pub(super) mod ipc;
 pub(super) mod ipc_check;
 #[cfg(test)]
 pub(super) mod ipc_tests;
+pub(crate) mod source;
 pub(super) mod text_column;
 pub(super) mod waveform;

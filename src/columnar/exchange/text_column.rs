@@ -9,8 +9,11 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType};
 
 /// The texts of a column.
-pub(in crate::columnar) struct TextColumn<'a, 't> {
+#[allow(missing_debug_implementations, reason = "it has functions")]
+pub struct TextColumn<'a, 't> {
+    /// The column.
     pub column: &'a Column,
+    /// The number of rows.
     pub rows: usize,
     /// The text of a row; `None` is null.
     pub text: &'a dyn Fn(usize) -> Option<&'t str>,
@@ -21,7 +24,8 @@ pub(in crate::columnar) struct TextColumn<'a, 't> {
 
 impl TextColumn<'_, '_> {
     /// Bytes of all texts.
-    pub(in crate::columnar) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let lengths = (0..self.rows).filter_map(self.text).map(str::len);
         lengths.fold(0, usize::saturating_add)
     }
@@ -41,7 +45,7 @@ impl TextColumn<'_, '_> {
     ///
     /// # Errors
     /// The first fault.
-    pub(in crate::columnar) fn texts(&self, bytes: usize) -> Result<ArrayRef> {
+    pub fn texts(&self, bytes: usize) -> Result<ArrayRef> {
         let mut texts = StringBuilder::with_capacity(self.rows, bytes);
         self.each(&mut |text| {
             texts.append_option(text);
@@ -54,10 +58,7 @@ impl TextColumn<'_, '_> {
     ///
     /// # Errors
     /// The first fault.
-    pub(in crate::columnar) fn words(
-        &self,
-        word: &dyn Fn(&str) -> Option<u64>,
-    ) -> Result<ArrayRef> {
+    pub fn words(&self, word: &dyn Fn(&str) -> Option<u64>) -> Result<ArrayRef> {
         let mut words = Vec::with_capacity(self.rows);
         let mut valid = BooleanBufferBuilder::new(self.rows);
         self.each(&mut |text| {

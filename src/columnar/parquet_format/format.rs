@@ -2,7 +2,7 @@
 
 use super::thrift::Kind::{Binary, Bool, Byte, Double, I16, I32, I64, List, Struct, Unknown};
 use super::thrift::{Fields, Part, Stop, WalkResult, walk};
-use crate::error::Result;
+use crate::error::Result as StoreResult;
 use crate::value::limits;
 
 const NONE: Fields = &[];
@@ -89,20 +89,25 @@ const PAGE_HEADER: Fields = &[
     Struct(&[I32, I32, I32, I32, I32, I32, Bool, Struct(STATISTICS)]),
 ];
 
-/// The numbers of the types of pages.
-pub(in crate::columnar) const DATA: i64 = 0;
-pub(in crate::columnar) const INDEX: i64 = 1;
-pub(in crate::columnar) const DICTIONARY: i64 = 2;
-pub(in crate::columnar) const DATA_V2: i64 = 3;
+/// The number of the type of pages of values.
+pub const DATA: i64 = 0;
+/// The number of the type of pages of an index.
+pub const INDEX: i64 = 1;
+/// The number of the type of pages of a dictionary.
+pub const DICTIONARY: i64 = 2;
+/// The number of the type of pages of values of the second version.
+pub const DATA_V2: i64 = 3;
 
 /// What the header of a page declares; -1 for what it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::columnar) struct PageHeader {
+pub struct PageHeader {
     /// Bytes of the header itself.
     pub len: usize,
+    /// The number of its type.
     pub page_type: i64,
-    /// Bytes of the page after the header, before and after compression.
+    /// Bytes of the page after the header, before compression.
     pub uncompressed: i64,
+    /// The same after compression.
     pub compressed: i64,
     /// Values of the page, nulls included.
     pub values: i64,
@@ -114,7 +119,10 @@ pub(in crate::columnar) struct PageHeader {
 
 impl PageHeader {
     /// The header at the start of `bytes`.
-    pub(in crate::columnar) fn read(bytes: &[u8]) -> WalkResult<Self> {
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn read(bytes: &[u8]) -> Result<Self, Stop> {
         let mut header = Self {
             len: 0,
             page_type: -1,
@@ -191,7 +199,7 @@ impl Shape {
 /// # Errors
 /// `InvalidArgument` for bytes that are not the metadata of a Parquet file; `LimitExceeded` for a
 /// schema that nests too deeply.
-pub fn check_parquet_metadata(metadata: &[u8]) -> Result<()> {
+pub fn check_parquet_metadata(metadata: &[u8]) -> StoreResult<()> {
     let mut shape = Shape::default();
     let walked = walk(metadata, FILE_METADATA, &mut |path, part| {
         match (path, part) {

@@ -4,19 +4,29 @@
 use crate::value::byte_reader::ByteReader;
 
 /// One run of Parquet's hybrid encoding of run lengths and packed bits.
-pub(in crate::columnar) enum Run<'a> {
-    Same { value: u32, count: usize },
-    Packed { bytes: &'a [u8], count: usize },
+#[derive(Debug)]
+pub enum Run<'a> {
+    /// The same number several times.
+    Same {
+        /// The number.
+        value: u32,
+        /// How often.
+        count: usize,
+    },
+    /// Numbers of the bits that all have.
+    Packed {
+        /// The packed bits.
+        bytes: &'a [u8],
+        /// The numbers in them, also those that the bytes end before.
+        count: usize,
+    },
 }
 
 /// The next run of numbers of `width` bits, at most 32.
 ///
 /// `None` for a run that is cut off or that has more numbers than a page can have. The last packed
 /// run may end after its last number. A run of no numbers has no value.
-pub(in crate::columnar) fn next_run<'a>(
-    bytes: &mut ByteReader<'a>,
-    width: usize,
-) -> Option<Run<'a>> {
+pub fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
     let head = bytes.varint()?;
     let count = usize::try_from(head >> 1).ok().filter(|count| *count <= u32::MAX as usize / 8)?;
     if head & 1 == 1 {
@@ -31,7 +41,8 @@ pub(in crate::columnar) fn next_run<'a>(
 }
 
 /// The header of a delta encoding.
-pub(in crate::columnar) struct DeltaHeader {
+#[derive(Debug)]
+pub struct DeltaHeader {
     /// Miniblocks of a block.
     minis: usize,
     /// Numbers of a miniblock, a multiple of 32.
@@ -45,7 +56,7 @@ pub(in crate::columnar) struct DeltaHeader {
 impl DeltaHeader {
     /// The header at the start of a page; `None` if it is cut off, or if no blocks have such
     /// lengths.
-    pub(in crate::columnar) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+    pub fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         let block = usize::try_from(bytes.varint()?).ok()?;
         let minis = usize::try_from(bytes.varint()?).ok()?;
         let count = usize::try_from(bytes.varint()?).ok()?;
@@ -56,10 +67,7 @@ impl DeltaHeader {
     }
 
     /// The least delta of the next block, and the bits of the numbers of its miniblocks.
-    pub(in crate::columnar) fn block<'a>(
-        &self,
-        bytes: &mut ByteReader<'a>,
-    ) -> Option<(i64, &'a [u8])> {
+    pub fn block<'a>(&self, bytes: &mut ByteReader<'a>) -> Option<(i64, &'a [u8])> {
         Some((bytes.zigzag()?, bytes.take(self.minis)?))
     }
 }

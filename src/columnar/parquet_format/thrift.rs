@@ -17,7 +17,7 @@ const STRUCTS_MAX: u32 = 1_000_000;
 
 /// Why a walk ended early.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::columnar) enum Stop {
+pub enum Stop {
     /// The bytes end inside the message.
     #[error("it is cut off")]
     TooShort,
@@ -30,7 +30,9 @@ pub(in crate::columnar) enum Stop {
 }
 
 impl Stop {
-    pub(in crate::columnar) fn into_error(self, what: &str) -> Error {
+    /// The error of what was walked.
+    #[must_use]
+    pub fn into_error(self, what: &str) -> Error {
         match self {
             Self::Beyond(bound) => Error::limit(format!("{what} {bound}")),
             other => Error::invalid(format!("{what} is damaged: {other}")),

@@ -19,9 +19,9 @@ use crate::value::limits;
 
 const DAY_SECONDS: i64 = 86_400;
 /// The property of a time column that says what becomes of digits finer than its unit.
-pub(crate) const FINER_TIMES: &str = "finerTimes";
+pub const FINER_TIMES: &str = "finerTimes";
 /// The value of [`FINER_TIMES`] that cuts them off.
-pub(crate) const CUT: &str = "CUT";
+pub const CUT: &str = "CUT";
 
 /// Converts a batch to the columns of the table. `first_row` is the position of its first row in
 /// the whole append, for the places of errors.
@@ -37,6 +37,16 @@ pub(crate) fn coerce_batch(
     if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
         return Ok(batch.clone());
     }
+    fit_batch(schema, batch, first_row)
+}
+
+/// As `coerce_batch`, for a batch that others made: its values are checked also when it has the
+/// schema of the table itself.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a
+/// value that does not fit, and a null in a column that is not NULLABLE; row and column are named.
+pub fn fit_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
     let mut sources: Vec<Option<&ArrayRef>> = vec![None; schema.len()];
     for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         let position = schema.position(field.name())?;

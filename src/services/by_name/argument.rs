@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::arrow::array::RecordBatch;
 use crate::arrow::error::ArrowError;
-use crate::columnar::ReadSeek;
+use crate::columnar::{RowSource, TableSource};
 use crate::error::{Error, Result};
 use crate::model::assets::SystemConnection;
 use crate::model::records::RecordKind;
@@ -58,7 +58,8 @@ macro_rules! not_json {
 
 not_json! {
     &'a mut (dyn Read + 'a) = "a reader of bytes";
-    Box<dyn ReadSeek> = "a file";
+    &'a mut (dyn RowSource + 'a) = "a source of rows";
+    &'a mut (dyn TableSource + 'a) = "a source of tables";
     &'a mut (dyn Write + 'a) = "a writer of bytes";
     &'a mut (dyn Write + Send + 'a) = "a writer of bytes";
     &'a Path = "a path of this machine";

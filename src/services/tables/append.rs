@@ -4,8 +4,8 @@ use crate::arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::{found, require_update};
-use crate::session::Access;
-use crate::session::tables::{Appender, layouts_of};
+use crate::session::tables::{Appender, FindTable, StagedRows, layouts_of};
+use crate::session::{Access, Draft};
 
 /// The error of a batch that the caller's reader did not give. What the reader says is the source,
 /// since it has terms of its code; what the caller's own code says stays.
@@ -42,18 +42,31 @@ pub(in crate::services) fn begin<'a, A: Access>(
     Appender::to(access, &table, schema)
 }
 
-/// Commits the rows of an append, and closes the table if requested.
-pub(in crate::services) fn commit<A: Access>(rows: Appender<'_, A>, closes: bool) -> Result<()> {
+/// Prepares the rows of an append for their commit, which closes the table if requested. `None` for
+/// an append that changes nothing.
+pub(in crate::services) fn stage<A: Access>(
+    rows: Appender<'_, A>,
+    closes: bool,
+) -> Result<Option<(StagedRows<'_, A>, FindTable)>> {
     if rows.rows() == 0 && !closes {
-        return Ok(());
+        return Ok(None);
     }
     let id = rows.id().to_owned();
     // Only the state of the table is read: an append does not change its columns, and there may be
     // many. If they have changed meanwhile, the rows still have the revision with which they were
     // encoded.
-    rows.finish()?.commit(closes, move |draft| {
+    let find = move |draft: &mut Draft<'_>| {
         let table = found(&id, draft.get_state::<TableMetadata>(&id)?)?;
         require_update(draft, &table)?;
         Ok(table)
-    })
+    };
+    Ok(Some((rows.finish()?, Box::new(find))))
+}
+
+/// Commits the rows of an append, and closes the table if requested.
+pub(in crate::services) fn commit<A: Access>(rows: Appender<'_, A>, closes: bool) -> Result<()> {
+    match stage(rows, closes)? {
+        Some((rows, table)) => rows.commit(closes, table),
+        None => Ok(()),
+    }
 }

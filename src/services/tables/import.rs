@@ -1,41 +1,57 @@
-//! Imports: the rows of a file are appended to a table, in one commit.
+//! Imports: the rows of sources are appended to tables, in one commit.
 
-use std::io::Read;
+use std::collections::HashMap;
 
-use crate::columnar::{CsvImport, ImportOptions, ParquetImport, ReadSeek, RowSource, TableSchema};
+use crate::columnar::{RowSource, TableSchema, TableSource};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse, ImportedColumn};
-use crate::model::tables::table::{TableId, TableMetadata};
+use crate::model::tables::table::{CreateTableRequest, TableId, TableMetadata};
 use crate::services::lists;
 use crate::services::service_record::absent;
 use crate::services::tables::{append, metadata};
-use crate::session::Access;
-use crate::session::tables::{RowCounts, stage_new};
-use crate::value::{Action, Control};
+use crate::session::tables::{FindTable, Reading, RowCounts, StagedRows, commit_all, stage_new};
+use crate::session::{Access, Draft};
+use crate::value::{Action, Control, limits};
 
-pub(in crate::services) fn csv<A: Access>(
+pub(in crate::services) fn rows<A: Access>(
     access: &A,
     request: ImportTableRequest,
-    input: &mut dyn Read,
+    source: &mut dyn RowSource,
     control: &Control,
 ) -> Result<ImportTableResponse> {
     access.refuse_in_transaction("an import")?;
-    check(&request)?;
-    let options = ImportOptions::new(&request)?;
-    import(access, request, &mut CsvImport::new(input, options)?, control)
+    let control = access.context().control(control);
+    let mut import = Import::new(access);
+    let answer = import.stage(request, source, &control)?;
+    import.commit()?;
+    Ok(answer)
 }
 
-pub(in crate::services) fn parquet<A: Access>(
+pub(in crate::services) fn tables<A: Access>(
     access: &A,
-    request: ImportTableRequest,
-    input: Box<dyn ReadSeek>,
+    source: &mut dyn TableSource,
     control: &Control,
-) -> Result<ImportTableResponse> {
+) -> Result<Vec<ImportTableResponse>> {
     access.refuse_in_transaction("an import")?;
-    check(&request)?;
-    let options = ImportOptions::new(&request)?;
-    import(access, request, &mut ParquetImport::new(input, options)?, control)
+    let control = access.context().control(control);
+    let (mut import, mut answers) = (Import::new(access), Vec::new());
+    loop {
+        control.check()?;
+        if !source.advance(&control)? {
+            break;
+        }
+        if answers.len() == limits::IMPORT_TABLES {
+            return Err(Error::limit(format!(
+                "there are more than the {} tables of one import; import them in several",
+                limits::IMPORT_TABLES
+            )));
+        }
+        let table = source.table()?;
+        answers.push(import.stage(table.request, table.rows, &control)?);
+    }
+    import.commit()?;
+    Ok(answers)
 }
 
 fn declares(request: &ImportTableRequest) -> bool {
@@ -68,81 +84,175 @@ fn check(request: &ImportTableRequest) -> Result<()> {
 
 /// The report of an import: the columns of the table, and the nulls that were imported.
 fn response(
-    id: Option<TableId>,
+    id: &TableId,
     schema: &TableSchema,
     source: &dyn RowSource,
     counts: &RowCounts,
 ) -> ImportTableResponse {
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
-        let told = source.told(&column.name);
+        let told = source.note(&column.name);
         ImportedColumn {
             name: column.name.clone(),
             data_type: column.data_type,
             column_type: column.column_type,
             why: if told.why.is_empty() { "declared by the caller".to_owned() } else { told.why },
             unit: told.unit,
-            time_zone: told.zone,
+            time_zone: told.time_zone,
             null_count: counts.nulls.get(at).copied().unwrap_or_default(),
         }
     });
+    let form = source.form();
     ImportTableResponse {
-        id,
+        id: Some(id.clone()),
         row_count: counts.rows as i64,
         columns: columns.collect(),
-        separator: source.form().map(|(separator, _)| separator.to_string()),
-        header_line: source.form().and_then(|(_, line)| i64::try_from(line).ok()),
+        separator: form.separator.map(String::from),
+        header_line: form.header_line.and_then(|line| i64::try_from(line).ok()),
         warnings: source.warnings(),
     }
 }
 
-fn import<A: Access>(
-    access: &A,
-    request: ImportTableRequest,
-    source: &mut dyn RowSource,
-    control: &Control,
-) -> Result<ImportTableResponse> {
-    let control = access.context().control(control);
-    let closes = request.end_of_data.unwrap_or_default();
-    let cut_times = request.cut_times.unwrap_or_default();
-    if let Some(id) = &request.id {
-        let mut rows = append::begin(access, id)?;
-        let first = rows.number_rows()?;
-        source.set_first_row(first.ok_or_else(|| absent::<TableMetadata>(id))?);
-        let counts = rows.fill(source, cut_times, &control)?;
+/// The new table of a request, with the name and the properties that its source has for it.
+fn new_table(request: &mut ImportTableRequest, source: &dyn RowSource) -> CreateTableRequest {
+    let mut table = request.table.take().unwrap_or_default();
+    if table.name.as_ref().is_none_or(String::is_empty) {
+        table.name = source.name();
+    }
+    let mut properties = source.properties();
+    properties.extend(table.properties.take().unwrap_or_default());
+    table.properties = (!properties.is_empty()).then_some(properties);
+    table
+}
+
+/// The first number of the rows of a table with numbers, and its rows in this import.
+#[derive(Clone, Copy, Default)]
+struct Numbered {
+    first: u64,
+    rows: u64,
+}
+
+/// Tables whose rows are read, before their commit.
+struct Import<'a, A> {
+    access: &'a A,
+    staged: Vec<(StagedRows<'a, A>, bool, FindTable)>,
+    rows: u64,
+    bytes: usize,
+    /// The tables that are appended to, by their ids.
+    numbered: HashMap<String, Numbered>,
+}
+
+impl<'a, A: Access> Import<'a, A> {
+    fn new(access: &'a A) -> Self {
+        Self { access, staged: Vec::new(), rows: 0, bytes: 0, numbered: HashMap::new() }
+    }
+
+    /// Reads the rows of a source.
+    fn stage(
+        &mut self,
+        request: ImportTableRequest,
+        source: &mut dyn RowSource,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        check(&request)?;
+        let reading = Reading {
+            cut_times: request.cut_times.unwrap_or_default(),
+            control,
+            rows_before: self.rows,
+            bytes_before: self.bytes,
+        };
+        let answer = match &request.id {
+            Some(id) => self.append(id, request.end_of_data.unwrap_or_default(), source, reading),
+            None => self.create(request, source, reading),
+        }?;
+        self.rows += answer.row_count.unsigned_abs();
+        Ok(answer)
+    }
+
+    fn keep(&mut self, rows: StagedRows<'a, A>, closes: bool, table: FindTable) {
+        self.bytes += rows.memory();
+        self.staged.push((rows, closes, table));
+    }
+
+    fn append(
+        &mut self,
+        id: &str,
+        closes: bool,
+        source: &mut dyn RowSource,
+        reading: Reading<'_>,
+    ) -> Result<ImportTableResponse> {
+        let mut rows = append::begin(self.access, id)?.beside(self.bytes);
+        let known = self.numbered.get(rows.id()).copied();
+        let mut numbered = match known {
+            // The rows of the sources before have the numbers before.
+            Some(numbered) => numbered,
+            None => {
+                let first = rows.number_rows()?;
+                Numbered { first: first.ok_or_else(|| absent::<TableMetadata>(id))?, rows: 0 }
+            }
+        };
+        source.number_from(numbered.first + numbered.rows);
+        let counts = rows.fill(source, reading)?;
+        numbered.rows += counts.rows;
         let (id, schema) = (TableId::from(rows.id().to_owned()), rows.schema().clone());
-        append::commit(rows, closes)?;
-        return Ok(response(Some(id), &schema, source, &counts));
-    }
-    let is_declared = declares(&request);
-    let mut table = request.table.unwrap_or_default();
-    if !is_declared {
-        table.columns = source.infer()?;
-    }
-    let schema = metadata::check_new(access.context(), &table)?;
-    // Checked before the rows are read, so that a caller without permission, or an
-    // unknown workspace, is rejected early.
-    let workspace = table.workspace.as_deref().unwrap_or(access.context().default_workspace());
-    access.context().require(TableMetadata::KIND.service, Action::Create, workspace)?;
-    access.read(|view| view.require_workspace(workspace))?;
-    // The id is drawn in a commit of its own: the segments of the rows are stored under it before
-    // the table exists.
-    let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
-    let infer_again = |source: &mut dyn RowSource| {
-        if is_declared || !source.begin_again() {
-            return Ok(None);
+        self.numbered.insert(id.to_string(), numbered);
+        if let Some((rows, table)) = append::stage(rows, closes)? {
+            self.keep(rows, closes, table);
         }
-        table.columns = source.infer()?;
-        metadata::check_new(access.context(), &table).map(Some)
-    };
-    let staged = stage_new(access, &id, schema, source, cut_times, &control, infer_again)?;
-    let (rows, schema, counts) = staged;
-    let (new_id, changes) = (id.clone(), counts.rows > 0 || closes);
-    rows.commit(closes, move |draft| {
-        let table = metadata::create_as(draft, new_id, table)?;
-        if changes {
-            metadata::require_update(draft, &table)?;
+        let mut answer = response(&id, &schema, source, &counts);
+        if !source.properties().is_empty() {
+            answer.warnings.push(
+                "the table has its own properties, so those of the source are not stored"
+                    .to_owned(),
+            );
         }
-        Ok(table)
-    })?;
-    Ok(response(Some(id), &schema, source, &counts))
+        Ok(answer)
+    }
+
+    fn create(
+        &mut self,
+        mut request: ImportTableRequest,
+        source: &mut dyn RowSource,
+        reading: Reading<'_>,
+    ) -> Result<ImportTableResponse> {
+        let access = self.access;
+        let is_declared = declares(&request);
+        let closes = request.end_of_data.unwrap_or_default();
+        let columns = if is_declared { None } else { Some(source.columns()?) };
+        let mut table = new_table(&mut request, source);
+        if let Some(columns) = columns {
+            table.columns = columns;
+        }
+        let schema = metadata::check_new(access.context(), &table)?;
+        // Checked before the rows are read, so that a caller without permission, or an
+        // unknown workspace, is rejected early.
+        let workspace = table.workspace.as_deref().unwrap_or(access.context().default_workspace());
+        access.context().require(TableMetadata::KIND.service, Action::Create, workspace)?;
+        access.read(|view| view.require_workspace(workspace))?;
+        // The id is drawn in a commit of its own: the segments of the rows are stored under it
+        // before the table exists.
+        let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
+        let infer_again = |source: &mut dyn RowSource| {
+            if is_declared || !source.begin_again() {
+                return Ok(None);
+            }
+            table.columns = source.columns()?;
+            metadata::check_new(access.context(), &table).map(Some)
+        };
+        let staged = stage_new(access, &id, schema, source, reading, infer_again)?;
+        let (rows, schema, counts) = staged;
+        let (new_id, changes) = (id.clone(), counts.rows > 0 || closes);
+        let find = move |draft: &mut Draft<'_>| {
+            let table = metadata::create_as(draft, new_id, table)?;
+            if changes {
+                metadata::require_update(draft, &table)?;
+            }
+            Ok(table)
+        };
+        self.keep(rows, closes, Box::new(find));
+        Ok(response(&id, &schema, source, &counts))
+    }
+
+    fn commit(self) -> Result<()> {
+        if self.staged.is_empty() { Ok(()) } else { commit_all(self.access, self.staged) }
+    }
 }

@@ -34,7 +34,9 @@ use std::sync::Arc;
 use crate::arrow::array::RecordBatch;
 use crate::arrow::error::ArrowError;
 use crate::columnar::statistics;
-use crate::columnar::{ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream};
+use crate::columnar::{
+    RowSource, RowStream, TableSource, TableStatistics, frame_to_batch, read_stream,
+};
 use crate::error::{Error, Result};
 use crate::model::{
     AddColumnsRequest, AggregateTableDataRequest, AppendTableDataRequest, CreateTableRequest,
@@ -491,65 +493,80 @@ pub trait TableService {
         waveform::read_all(self, id, request, control)
     }
 
-    /// Appends the rows of a CSV text, in the form of the export or of common programs, to an
-    /// existing or a new table, all or none.
+    /// Appends the rows of a source to an existing or a new table, all or none.
     ///
-    /// The header names the columns. Separator, decimal comma and lines before the header are found
-    /// in the text. An empty field is null, `""` is the empty string. The types of columns that are
-    /// not declared are inferred from the first rows; without a declared index the rows are
-    /// numbered, and keep their order. The answer says what became of each column, and why. Uses
-    /// the memory of one batch.
+    /// A source is anything that gives Arrow batches, such as a reader of a file: the crate
+    /// `stationdb-formats` has readers of CSV, Parquet and others. The columns of a new table are
+    /// those of the request, or else those of the source, with their units and properties. The
+    /// answer says what became of each column, and why. Uses the memory of one batch.
+    ///
+    /// The members of the request that say how a file is read are for its reader.
     ///
     /// # Errors
-    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
-    /// for text that is not CSV and for a value that does not fit its column, with line and column;
-    /// `Unsupported` in a transaction; `Cancelled` and `DeadlineExceeded` by `control`.
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; those of the
+    /// source; `InvalidArgument` for a value that does not fit its column, with row and column;
+    /// `LimitExceeded` for a batch beyond the limit; `Unsupported` in a transaction; `Cancelled`
+    /// and `DeadlineExceeded` by `control`.
     ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let request = ImportTableRequest::new().index_column("t");
-    /// let answer = session.import_csv(request, &mut &b"t,volts\n1,0.5\n2,0.75\n"[..],
-    /// &Control::default())?; assert_eq!(answer.row_count, 2);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
+    /// [`RowSource`] has an example.
     #[writes]
-    fn import_csv(
+    fn import_rows(
         &self,
         request: ImportTableRequest,
-        input: &mut dyn Read,
+        source: &mut dyn RowSource,
         control: &Control,
     ) -> Result<ImportTableResponse> {
-        import::csv(self, request, input, control)
+        import::rows(self, request, source, control)
     }
 
-    /// Appends the rows of a Parquet file to an existing or a new table, all or none.
-    ///
-    /// Columns are matched by name, with the type conversions of an Arrow append. Columns that are
-    /// not declared are taken from the file; one without nulls is not nullable. The index is the
-    /// column that the request names, or by which the file declares itself sorted; otherwise the
-    /// rows are numbered. The answer says what became of each column, and why.
+    /// Imports tables that one source gives, each as [`TableService::import_rows`], in one commit:
+    /// all or none. Returns the answer of each.
     ///
     /// # Errors
-    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
-    /// for a damaged file and for a value that does not fit its column, with row group, row and
-    /// column; `LimitExceeded` beyond the limits of an import; `Unsupported` for nested columns and
-    /// in a transaction; `Cancelled` and `DeadlineExceeded` by `control`.
+    /// As [`TableService::import_rows`]; `LimitExceeded` for more than 10,000 tables.
     ///
-    /// ```no_run
+    /// ```
     #[doc = include_str!("example.txt")]
-    /// let file = std::fs::File::open("loop.parquet")?;
-    /// let request = ImportTableRequest::new().index_column("t");
-    /// session.import_parquet(request, Box::new(file), &Control::default())?;
+    /// /// Sources of rows that become tables, the last one first.
+    /// struct Several(Vec<Box<dyn RowSource>>, Option<Box<dyn RowSource>>);
+    /// # struct Nothing;
+    /// # impl RowSource for Nothing {
+    /// #     fn columns(&mut self) -> stationdb::Result<Vec<Column>> {
+    /// #         Ok(vec![Column::new("t", DataType::Int64).column_type(ColumnType::Index)])
+    /// #     }
+    /// #     fn next_batch(
+    /// #         &mut self,
+    /// #         _: &TableSchema,
+    /// #         _: &Control,
+    /// #     ) -> stationdb::Result<Option<stationdb::arrow::array::RecordBatch>> {
+    /// #         Ok(None)
+    /// #     }
+    /// # }
+    ///
+    /// impl TableSource for Several {
+    ///     fn advance(&mut self, _: &Control) -> stationdb::Result<bool> {
+    ///         self.1 = self.0.pop();
+    ///         Ok(self.1.is_some())
+    ///     }
+    ///
+    ///     fn table(&mut self) -> stationdb::Result<SourceTable<'_>> {
+    ///         let rows = self.1.as_deref_mut();
+    ///         let rows = rows.ok_or_else(|| stationdb::Error::invalid("there is no table"))?;
+    ///         Ok(SourceTable::new(ImportTableRequest::new(), rows))
+    ///     }
+    /// }
+    ///
+    /// let mut two = Several(vec![Box::new(Nothing), Box::new(Nothing)], None);
+    /// assert_eq!(session.import_tables(&mut two, &Control::default())?.len(), 2);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     #[writes]
-    fn import_parquet(
+    fn import_tables(
         &self,
-        request: ImportTableRequest,
-        input: Box<dyn ReadSeek>,
+        source: &mut dyn TableSource,
         control: &Control,
-    ) -> Result<ImportTableResponse> {
-        import::parquet(self, request, input, control)
+    ) -> Result<Vec<ImportTableResponse>> {
+        import::tables(self, source, control)
     }
 
     /// Deletes the rows that match a range of the index and filters, at the time of the call; in a

@@ -34,6 +34,8 @@ pub(crate) struct Appender<'a, A> {
     batches: Vec<RecordBatch>,
     sink: Option<SegmentSink<'a, A>>,
     numbering: Option<Numbering>,
+    /// Bytes in memory above which the rows go directly to segments.
+    memory: usize,
 }
 
 /// The rows of one append, before their commit. The files of their segments are removed on drop.
@@ -78,7 +80,15 @@ impl<'a, A: Access> Appender<'a, A> {
             batches: Vec::new(),
             sink: None,
             numbering: None,
+            memory: LARGE_BYTES,
         }
+    }
+
+    /// Lets the rows take less memory by those of other appends of the same commit.
+    #[must_use]
+    pub(crate) fn beside(mut self, bytes: usize) -> Self {
+        self.memory = LARGE_BYTES.saturating_sub(bytes);
+        self
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -95,12 +105,23 @@ impl<'a, A: Access> Appender<'a, A> {
 
     /// Adds a batch with another schema. Its first row follows those that were added before.
     pub(crate) fn push_foreign(&mut self, batch: &RecordBatch) -> Result<()> {
+        let schema = self.schema.clone();
+        self.push_each(batch, &mut |piece, row| coerce_batch(&schema, piece, row))
+    }
+
+    /// Adds a batch that `convert` makes one of the table. It takes a piece, and the row of its
+    /// first one.
+    pub(super) fn push_each(
+        &mut self,
+        batch: &RecordBatch,
+        convert: &mut dyn FnMut(&RecordBatch, u64) -> Result<RecordBatch>,
+    ) -> Result<()> {
         // Converted in pieces, to bound memory: missing columns are filled with nulls, and
         // dictionaries are unpacked.
         let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
         for at in (0..batch.num_rows().max(1)).step_by(step) {
             let piece = batch.slice(at, step.min(batch.num_rows() - at));
-            let converted = coerce_batch(&self.schema, &piece, self.rows)?;
+            let converted = convert(&piece, self.rows)?;
             self.push(converted)?;
         }
         Ok(())
@@ -123,7 +144,7 @@ impl<'a, A: Access> Appender<'a, A> {
         self.batches.push(batch);
         // Inside a transaction every row is buffered: a segment file could not be rolled back with
         // the transaction.
-        let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
+        let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= self.memory;
         if is_large && !self.access.is_transaction() {
             let mut sink = SegmentSink::new(self.access, &self.id, self.schema.clone());
             for batch in std::mem::take(&mut self.batches) {
@@ -233,17 +254,45 @@ impl<A: Access> StagedRows<'_, A> {
         closes: bool,
         table: impl FnOnce(&mut Draft<'_>) -> Result<TableMetadata> + Send + 'static,
     ) -> Result<()> {
-        let Self { access, id, rows, files, _numbering } = self;
-        let outcome = access.write(move |draft| {
+        let (access, table): (_, FindTable) = (self.access, Box::new(table));
+        commit_all(access, vec![(self, closes, table)])
+    }
+
+    /// The bytes of the rows that wait in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.rows.encoded.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+}
+
+/// Finds or creates the table of staged rows.
+pub(crate) type FindTable = Box<dyn FnOnce(&mut Draft<'_>) -> Result<TableMetadata> + Send>;
+
+/// Commits the rows of several tables at once, each as [`StagedRows::commit`].
+pub(crate) fn commit_all<A: Access>(
+    access: &A,
+    tables: Vec<(StagedRows<'_, A>, bool, FindTable)>,
+) -> Result<()> {
+    let (mut ids, mut kept, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
+    for (staged, closes, table) in tables {
+        ids.push((staged.id, closes));
+        kept.push((staged.files, staged._numbering));
+        drafts.push((staged.rows, closes, table));
+    }
+    let outcome = access.write(move |draft| {
+        let mut due = Vec::with_capacity(drafts.len());
+        for (rows, closes, table) in drafts {
             let table = table(draft)?;
-            append_rows(draft, table, rows, closes)
-        });
-        let is_due = files.settle(outcome)?;
+            due.push(append_rows(draft, table, rows, closes)?);
+        }
+        Ok(due)
+    });
+    let outcome = kept.into_iter().fold(outcome, |outcome, (files, _)| files.settle(outcome));
+    for ((id, closes), is_due) in ids.into_iter().zip(outcome?) {
         if (is_due || closes) && !access.is_transaction() {
             seal_appended(access, &id, closes);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Seals the buffer of a table after an append. The rows are durable already: if sealing fails,

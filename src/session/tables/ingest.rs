@@ -4,10 +4,22 @@ use std::sync::Arc;
 
 use super::appender::{Appender, StagedRows};
 use crate::arrow::array::Array;
-use crate::columnar::{CUT, FINER_TIMES, RowSource, TableSchema};
-use crate::error::Result;
+use crate::columnar::{CUT, FINER_TIMES, RowSource, TableSchema, fit_batch};
+use crate::error::{Error, Result};
 use crate::session::access::sessions::Access;
-use crate::value::Control;
+use crate::value::{Control, limits};
+
+/// How an import reads its sources.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'c> {
+    /// Whether digits of times that are finer than their column are cut off.
+    pub(crate) cut_times: bool,
+    pub(crate) control: &'c Control,
+    /// Rows of the tables before this one, for the progress.
+    pub(crate) rows_before: u64,
+    /// Bytes of their rows that wait in memory.
+    pub(crate) bytes_before: usize,
+}
 
 /// The schema that batches are fitted to: that of the table, with columns that cut fine digits of
 /// times when the request says so.
@@ -31,24 +43,39 @@ pub(crate) struct RowCounts {
 
 impl<A: Access> Appender<'_, A> {
     /// Adds all rows of a source.
+    ///
+    /// What must hold: nothing of a batch is taken for granted, since the source is code of others.
+    /// Each is fitted to the columns, as a batch of an append.
     pub(crate) fn fill(
         &mut self,
         source: &mut dyn RowSource,
-        cut_times: bool,
-        control: &Control,
+        reading: Reading<'_>,
     ) -> Result<RowCounts> {
-        let schema = reading_schema(self.schema(), cut_times)?;
+        let Reading { control, rows_before, .. } = reading;
+        let schema = reading_schema(self.schema(), reading.cut_times)?;
         let mut nulls = vec![0; schema.len()];
         loop {
             control.check()?;
             let Some(batch) = source.next_batch(&schema, control)? else {
                 return Ok(RowCounts { rows: self.rows(), nulls });
             };
-            for (count, array) in nulls.iter_mut().zip(batch.columns()) {
-                *count += array.null_count() as i64;
+            if batch.num_rows() > limits::IMPORT_BATCH_ROWS {
+                return Err(Error::limit(format!(
+                    "a batch of an import has {} rows, more than the {} of one; give them in \
+                     smaller batches",
+                    batch.num_rows(),
+                    limits::IMPORT_BATCH_ROWS
+                )));
             }
-            self.push(batch)?;
-            control.report(self.rows(), source.row_count(), "rows");
+            self.push_each(&batch, &mut |piece, row| {
+                let fitted = fit_batch(&schema, piece, row)?;
+                for (count, array) in nulls.iter_mut().zip(fitted.columns()) {
+                    *count += array.null_count() as i64;
+                }
+                Ok(fitted)
+            })?;
+            let total = source.row_count().map(|rows| rows_before.saturating_add(rows));
+            control.report(rows_before + self.rows(), total, "rows");
         }
     }
 }
@@ -60,14 +87,14 @@ pub(crate) fn stage_new<'a, A: Access>(
     id: &str,
     schema: TableSchema,
     source: &mut dyn RowSource,
-    cut_times: bool,
-    control: &Control,
+    reading: Reading<'_>,
     mut infer_again: impl FnMut(&mut dyn RowSource) -> Result<Option<TableSchema>>,
 ) -> Result<(StagedRows<'a, A>, Arc<TableSchema>, RowCounts)> {
     let mut schema = Arc::new(schema);
     loop {
-        let mut appender = Appender::to_new(access, id, schema.clone());
-        match appender.fill(source, cut_times, control) {
+        let appender = Appender::to_new(access, id, schema.clone());
+        let mut appender = appender.beside(reading.bytes_before);
+        match appender.fill(source, reading) {
             Ok(counts) => return Ok((appender.finish()?, schema, counts)),
             Err(error) => {
                 // The segments of the rows that were read go with it.

@@ -44,7 +44,7 @@ use crate::error::Result;
 use crate::records::Space;
 use crate::value::limits;
 
-pub(crate) use appender::{Appender, NewRows, seal_appended};
+pub(crate) use appender::{Appender, FindTable, NewRows, StagedRows, commit_all, seal_appended};
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
@@ -52,7 +52,7 @@ pub(crate) use delete::delete_rows;
 pub(crate) use deleted::{Cause, check_deleted_rows, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
 pub use handout::SegmentFile;
-pub(crate) use ingest::{RowCounts, stage_new};
+pub(crate) use ingest::{Reading, RowCounts, stage_new};
 pub(crate) use maintain::{deleted_stored, due, maintain};
 pub(crate) use open::open_table;
 pub(crate) use ordinals::OrdinalScan;

@@ -1,27 +1,21 @@
-//! Measurement tables: appends, reads, imports, exports.
+//! Measurement tables: appends, reads, exports, and imports through a source of rows.
 
 mod aggregates;
 mod append;
 mod basics;
 mod causes;
-mod clocks;
 mod columns;
 mod deletion;
-mod dialects;
 mod export;
-mod import;
-mod loud;
 mod model;
 mod ordinals;
-mod parquet_files;
-mod program_files;
 mod retention;
 mod row_filters;
 mod rules;
+mod sources;
 mod summed;
 mod syncs;
 mod times;
-mod unchanged;
 mod walk;
 mod waveforms;
 

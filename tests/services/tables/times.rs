@@ -10,6 +10,7 @@ use stationdb::arrow::array::{
 };
 
 use super::column;
+use stationdb_formats::ImportFiles;
 
 /// 2024-01-01 in nanoseconds.
 const START: i64 = 1_704_067_200_000_000_000;

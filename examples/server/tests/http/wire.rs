@@ -312,7 +312,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 21] = [
+    const OTHERS: [(&str, &str); 25] = [
         ("append_results", "create_results and create_steps"),
         ("product_api_info", "result_api_info: one answer for both"),
         ("append_batches", "append_arrow"),
@@ -330,6 +330,13 @@ fn every_operation_has_a_route() {
         ("scan_measurements", "query_steps"),
         ("delete_records", "the deletion of each service, with the ids of its query"),
         ("import_records", "for importers beside the store, as the one of `stationdb-lake`"),
+        ("import_rows", "import_csv, import_parquet or append_arrow"),
+        ("import_tables", "import_csv or import_parquet; its source is one of the server"),
+        ("import_file", "import_csv or import_parquet; the path would be one of the server"),
+        (
+            "import_directory",
+            "import_csv or import_parquet; the directory would be one of the server",
+        ),
         ("open_file", "download_file"),
         ("open_package", "download_package"),
         ("upload_package", "upload_package_content; the path would be one of the server"),
@@ -338,8 +345,10 @@ fn every_operation_has_a_route() {
             "packages_index and download_package_file; the directory would be one of the server",
         ),
     ];
-    let services = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../src/services");
-    let (mut operations, mut folders) = (BTreeSet::new(), vec![services]);
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // The readers of files add theirs to the service of tables.
+    let (mut operations, mut folders) =
+        (BTreeSet::new(), vec![root.join("src/services"), root.join("formats/src")]);
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
@@ -352,7 +361,7 @@ fn every_operation_has_a_route() {
                     is_service = rest
                         .split([' ', ':', '{'])
                         .next()
-                        .is_some_and(|name| name.ends_with("Service"));
+                        .is_some_and(|name| name.ends_with("Service") || name == "ImportFiles");
                 } else if line == "}" {
                     is_service = false;
                 } else if let (true, Some(rest)) = (is_service, line.strip_prefix("    fn ")) {

@@ -1,0 +1,464 @@
+//! How the texts of one CSV column are read: decided from its first values, then applied to all.
+
+use chrono::FixedOffset;
+use stationdb::tables::{DataType, DateOrder, readers as cells};
+
+use super::records::Records;
+use super::value::{has_leading_zero, is_null, loses_digits, number, real};
+use crate::moment::{self, Moment};
+use crate::options::{ImportOptions, unit_name};
+use crate::zone::Zone;
+
+/// How the values of a column are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Form {
+    pub(super) decimal_comma: bool,
+    pub(super) order: Option<DateOrder>,
+    /// Whether the type comes from the first values of the file.
+    pub(super) is_inferred: bool,
+    /// Whether the first values name their zones, so that the report names none for others.
+    pub(super) is_zoned: bool,
+}
+
+/// What was decided for a column, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    pub(super) data_type: DataType,
+    pub(super) form: Form,
+    pub(super) why: String,
+    pub(super) zone: Option<String>,
+    /// Whether the column is text because nobody but the caller can know what its values mean.
+    pub(super) is_doubtful: bool,
+}
+
+/// The decimal mark of a file, and what decides it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Mark {
+    pub(super) is_comma: bool,
+    /// A value whose point can only be a decimal mark.
+    point: Option<String>,
+    /// A value whose comma may be a decimal mark or separate thousands, where nothing decides.
+    unknown: Option<String>,
+}
+
+/// The line and text of the first value that fails a test.
+fn first_other<'r>(
+    texts: &[(u64, &'r str)],
+    passes: impl Fn(&str) -> bool,
+) -> Option<(u64, &'r str)> {
+    texts.iter().find(|(_, text)| !passes(text)).copied()
+}
+
+fn shown((line, text): (u64, &str)) -> String {
+    let start: String = text.chars().take(40).collect();
+    format!("{start:?} in line {line}")
+}
+
+fn moments(texts: &[(u64, &str)], order: Option<DateOrder>) -> Option<Vec<Moment>> {
+    texts.iter().map(|(_, text)| moment::parse(text, order)).collect()
+}
+
+/// A text of a column of times.
+pub(super) fn time(text: &str, form: &Form, options: &ImportOptions) -> Option<Moment> {
+    let counted = || moment::counted(text, options.epoch?, form.decimal_comma);
+    moment::parse(text, form.order).or_else(counted)
+}
+
+/// The orders of day and month in which all texts are times.
+fn orders(texts: &[(u64, &str)], options: &ImportOptions) -> Vec<Option<DateOrder>> {
+    if let Some(order) = options.date_order {
+        return vec![Some(order)];
+    }
+    if moments(texts, None).is_some() {
+        return vec![None];
+    }
+    let both = [Some(DateOrder::DayFirst), Some(DateOrder::MonthFirst)];
+    both.into_iter().filter(|order| moments(texts, *order).is_some()).collect()
+}
+
+fn whole(text: &str) -> bool {
+    let text = text.trim();
+    cells::parse_i64(text).is_some() && !has_leading_zero(text)
+}
+
+/// The values of a column that are not null, with their lines.
+fn values<'r>(
+    records: &'r Records,
+    column: usize,
+    data_type: DataType,
+    options: &ImportOptions,
+) -> Vec<(u64, &'r str)> {
+    (0..records.len())
+        .filter_map(|row| {
+            let text = records.get(row, column)?;
+            let quoted = records.is_quoted(row, column);
+            (!is_null(text, quoted, data_type, options)).then(|| (records.line(row), text))
+        })
+        .collect()
+}
+
+/// Marks between thousands that are never decimal marks: apostrophes, and blanks of every width.
+const THOUSANDS: [char; 6] = ['\'', '\u{2019}', ' ', '\u{a0}', '\u{2009}', '\u{202f}'];
+
+/// Whether each mark of a number may separate thousands: there are groups of three digits behind
+/// it, and no zero at the beginning.
+fn may_be_thousands(text: &str, mark: char) -> bool {
+    let text = text.trim();
+    let mut groups = text.strip_prefix(['+', '-']).unwrap_or(text).split(mark);
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let first = groups.next().unwrap_or_default();
+    let mut rest = groups.peekable();
+    (1..=3).contains(&first.len())
+        && is_digits(first)
+        && !first.starts_with('0')
+        && rest.peek().is_some()
+        && rest.all(|group| group.len() == 3 && is_digits(group))
+}
+
+/// The decimal mark of a file, from the columns that may be numbers: those whose type is unknown,
+/// and those of floats. A comma that separates values is no decimal mark unless `said`.
+///
+/// What must hold: there is one mark for the whole file. A value that has the other one is a text,
+/// or is refused. A comma before three digits decides nothing, because programs that write decimal
+/// points also write thousands with commas.
+pub(super) fn mark(
+    records: &Records,
+    types: &[Option<DataType>],
+    separator: u8,
+    said: Option<bool>,
+    options: &ImportOptions,
+) -> Mark {
+    if let Some(is_comma) = said {
+        return Mark { is_comma, ..Mark::default() };
+    }
+    let (mut point, mut comma, mut unknown) = (None, false, None);
+    for (at, data_type) in types.iter().enumerate() {
+        // Numbers may count time, beside texts of times.
+        let counts = options.epoch.is_some() && data_type.is_some_and(DataType::is_time);
+        if !counts && !matches!(data_type, None | Some(DataType::Float32 | DataType::Float64)) {
+            continue;
+        }
+        let is_number = |text: &str| real(text, false) || real(text, true);
+        let mut texts = values(records, at, DataType::Float64, options);
+        texts.retain(|(_, text)| !counts || is_number(text));
+        // Units, or other lines, may come before the numbers.
+        let texts = match texts.iter().rposition(|(_, text)| !is_number(text)) {
+            Some(at) if at + 2 < texts.len() => texts.get(at + 1..).unwrap_or_default(),
+            Some(_) => continue,
+            None => &texts[..],
+        };
+        let with = |mark: char, sure: bool| {
+            let is_sure = move |text: &str| !sure || !may_be_thousands(text, mark);
+            texts.iter().find(|(_, text)| text.contains(mark) && is_sure(text)).copied()
+        };
+        if texts.iter().all(|(_, text)| real(text, false)) {
+            point = point.or_else(|| with('.', true));
+        } else if separator != b',' && texts.iter().all(|(_, text)| real(text, true)) {
+            comma |= with(',', true).is_some();
+            unknown = unknown.or_else(|| with(',', false));
+        }
+    }
+    match (point, comma) {
+        (Some(point), _) => Mark { point: Some(shown(point)), ..Mark::default() },
+        (None, true) => Mark { is_comma: true, ..Mark::default() },
+        (None, false) => Mark { unknown: unknown.map(shown), ..Mark::default() },
+    }
+}
+
+/// Decides how a column is read. `wanted` is its type if the caller declares one.
+pub(super) fn decide(
+    records: &Records,
+    column: usize,
+    wanted: Option<DataType>,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Decision {
+    let file_comma = mark.is_comma;
+    let texts = values(records, column, wanted.unwrap_or(DataType::Bool), options);
+    let texts = &texts[..];
+    let form = |order| Form {
+        decimal_comma: file_comma,
+        order,
+        is_inferred: wanted.is_none(),
+        is_zoned: is_zoned(texts, order, options),
+    };
+    if let Some(data_type) = wanted {
+        let order = match orders(texts, options)[..] {
+            [only] if data_type.is_time() => only,
+            _ => None,
+        };
+        let mut zone = data_type.is_time().then(|| zone_of(texts, order, options)).flatten();
+        let mut why = "declared by the caller".to_owned();
+        if data_type.is_time() {
+            why.push_str(&assumed(texts, order, options));
+        }
+        if let (true, Some(unit)) = (data_type.is_time(), options.epoch)
+            && texts.iter().any(|(_, text)| moment::counted(text, unit, file_comma).is_some())
+        {
+            why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
+            zone = zone.or_else(|| Some("UTC".to_owned()));
+        }
+        return Decision { data_type, form: form(order), why, zone, is_doubtful: false };
+    }
+    let plain = |data_type, why: String| Decision {
+        data_type,
+        form: form(None),
+        why,
+        zone: None,
+        is_doubtful: false,
+    };
+    if texts.is_empty() {
+        return plain(DataType::String, "no value in the first rows".to_owned());
+    }
+    let count = texts.len();
+    if first_other(texts, |text| cells::parse_bool(text.trim()).is_some()).is_none() {
+        return plain(DataType::Bool, format!("the first {count} values are true or false"));
+    }
+    if first_other(texts, whole).is_none() {
+        return plain(DataType::Int64, format!("the first {count} values are whole numbers"));
+    }
+    let Some(not_number) = first_other(texts, |text| real(text, file_comma)) else {
+        if let Some(comma) = &mark.unknown
+            && let Some(point) = first_other(texts, |text| !may_be_thousands(text, '.'))
+        {
+            let why = format!(
+                "the comma of {comma} may be a decimal mark, so the point of {} may separate \
+                 thousands; name the decimal mark with decimalSeparator",
+                shown(point)
+            );
+            return Decision { is_doubtful: true, ..plain(DataType::String, why) };
+        }
+        let mark = if file_comma { " with a decimal comma" } else { "" };
+        return plain(DataType::Float64, format!("the first {count} values are numbers{mark}"));
+    };
+    time_or_text(texts, not_number, mark, options)
+}
+
+fn time_or_text(
+    texts: &[(u64, &str)],
+    not_number: (u64, &str),
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Decision {
+    let file_comma = mark.is_comma;
+    let text = |why: String| Decision {
+        data_type: DataType::String,
+        form: Form { is_inferred: true, ..Form::default() },
+        why,
+        zone: None,
+        is_doubtful: false,
+    };
+    let doubtful = |why: String| Decision { is_doubtful: true, ..text(why) };
+    match orders(texts, options)[..] {
+        [] => {}
+        [order] => {
+            let found = moments(texts, order).unwrap_or_default();
+            let digits = found.iter().map(|moment| moment.digits).max().unwrap_or_default();
+            let data_type = match digits {
+                0..=3 => DataType::Timestamp,
+                4..=6 => DataType::TimestampMicros,
+                _ => DataType::TimestampNanos,
+            };
+            let zone = if let Zone::Refuse = options.zone { Zone::Utc } else { options.zone };
+            if let Some(outside) = (0..texts.len()).find(|&at| {
+                found.get(at).is_none_or(|moment| moment.count(data_type, zone, false).is_err())
+            }) {
+                let outside = texts.get(outside).copied().unwrap_or_default();
+                return text(format!("{} is no time that {data_type} holds", shown(outside)));
+            }
+            let order_told = match (order, options.date_order) {
+                (None, _) => "",
+                (Some(DateOrder::DayFirst), None) => ", the day first, as one day is above 12",
+                (Some(DateOrder::MonthFirst), None) => ", the month first, as one day is above 12",
+                (Some(DateOrder::DayFirst), _) => ", the day first, as dateOrder says",
+                (Some(DateOrder::MonthFirst), _) => ", the month first, as dateOrder says",
+            };
+            let count = texts.len();
+            return Decision {
+                data_type,
+                form: Form {
+                    order,
+                    is_inferred: true,
+                    is_zoned: is_zoned(texts, order, options),
+                    ..Form::default()
+                },
+                why: format!(
+                    "the first {count} values are times with at most {digits} digits of a \
+                     second{order_told}{}",
+                    assumed(texts, order, options)
+                ),
+                zone: zone_of(texts, order, options),
+                is_doubtful: false,
+            };
+        }
+        _ => {
+            return doubtful(
+                "the order of day and month is ambiguous; say it with dateOrder".to_owned(),
+            );
+        }
+    }
+    let (_, value) = not_number;
+    if number(value, file_comma).is_some() && loses_digits(value.trim()) {
+        return text(format!("{} has more digits than a number keeps", shown(not_number)));
+    }
+    if has_leading_zero(value.trim()) && number(value, file_comma).is_some() {
+        return text(format!("{} begins with a zero", shown(not_number)));
+    }
+    if file_comma && number(value, false).is_some() {
+        return doubtful(format!(
+            "the file has decimal commas, so the point of {} may separate thousands; name the \
+             mark with decimalSeparator",
+            shown(not_number)
+        ));
+    }
+    if !file_comma && number(value, true).is_some() {
+        return doubtful(match &mark.point {
+            Some(point) => format!(
+                "the point of {point} is a decimal mark, so the comma of {} is none; it may \
+                 separate thousands, or name the decimal mark with decimalSeparator",
+                shown(not_number)
+            ),
+            None => format!(
+                "the comma of {} may be a decimal mark or separate thousands; name the decimal \
+                 mark with decimalSeparator",
+                shown(not_number)
+            ),
+        });
+    }
+    let (decimal, other) = if file_comma { (',', '.') } else { ('.', ',') };
+    let before_decimals = value.trim().split(decimal).next().unwrap_or_default();
+    let separates = |mark: char| may_be_thousands(before_decimals, mark);
+    if separates(other) || THOUSANDS.into_iter().any(separates) {
+        return doubtful(format!(
+            "{} has marks that may separate thousands, which are not read",
+            shown(not_number)
+        ));
+    }
+    text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
+}
+
+/// What the report says of a column of texts whose values are mostly numbers or times: the first
+/// one that is neither.
+pub(super) fn rare_text(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Option<String> {
+    let texts = values(records, column, DataType::Float64, options);
+    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
+    let value_count = texts.iter().filter(|(_, text)| is_value(text)).count();
+    let other = first_other(&texts, is_value)?;
+    (2 * value_count > texts.len()).then(|| {
+        format!(
+            "{} is no number, and {value_count} of the first {} values are; if the text means \
+             null, name it in nullTexts; if the line is no row, remove it",
+            shown(other),
+            texts.len()
+        )
+    })
+}
+
+/// What the report says of a column of floats that others may read otherwise: the points of all of
+/// its values may separate thousands, and nothing in the file decides; or a value has digits that
+/// no float keeps.
+pub(super) fn doubtful_float(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    separator: u8,
+    options: &ImportOptions,
+) -> Option<String> {
+    let texts = values(records, column, DataType::Float64, options);
+    let is_decided = mark.is_comma
+        || mark.point.is_some()
+        || separator == b','
+        || options.decimal_comma.is_some();
+    if !is_decided
+        && let Some(point) = texts.iter().find(|(_, text)| may_be_thousands(text, '.')).copied()
+        && first_other(&texts, |text| whole(text) || may_be_thousands(text, '.')).is_none()
+    {
+        return Some(format!(
+            "the point of {} was read as a decimal mark, and may separate thousands; name the \
+             decimal mark with decimalSeparator",
+            shown(point)
+        ));
+    }
+    let long = first_other(&texts, |text| significant_digits(text) <= FLOAT_DIGITS)?;
+    Some(format!("{} has more digits than a float keeps", shown(long)))
+}
+
+/// A double has the digits of any decimal number of as many.
+const FLOAT_DIGITS: usize = 17;
+
+/// The digits of a number from the first that is not zero, without zeros at the end.
+fn significant_digits(text: &str) -> usize {
+    let mantissa = text.trim().split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
+    digits.enumerate().filter(|(_, digit)| *digit != b'0').last().map_or(0, |(at, _)| at + 1)
+}
+
+/// The row of a column of texts behind which all values are numbers or times, and how many of them
+/// are before and behind it. `None` if fewer than two are behind it.
+pub(super) fn last_text(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Option<LastText> {
+    let texts = values(records, column, DataType::Float64, options);
+    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
+    let at = texts.iter().rposition(|(_, text)| !is_value(text))?;
+    let (line, text) = texts.get(at)?;
+    let (before, behind) = (at + 1, texts.len() - at - 1);
+    (behind >= 2).then(|| LastText { line: *line, shown: shown((*line, text)), before, behind })
+}
+
+/// A text that is no number, behind which all values of its column are.
+#[derive(Debug)]
+pub(super) struct LastText {
+    pub(super) line: u64,
+    pub(super) shown: String,
+    pub(super) before: usize,
+    pub(super) behind: usize,
+}
+
+/// Whether all texts name their zones, and the request names none for others.
+fn is_zoned(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> bool {
+    let all = || moments(texts, order).is_some_and(|all| all.iter().all(|at| at.offset.is_some()));
+    !options.names_zone && !texts.is_empty() && all()
+}
+
+/// The zones of times as the report and the property of the column name them.
+fn zone_of(
+    texts: &[(u64, &str)],
+    order: Option<DateOrder>,
+    options: &ImportOptions,
+) -> Option<String> {
+    let found = moments(texts, order)?;
+    let mut names: Vec<String> = Vec::new();
+    for moment in &found {
+        let name = match moment.offset {
+            None => options.zone.name(),
+            Some(0) => "UTC".to_owned(),
+            Some(seconds) => FixedOffset::east_opt(seconds)?.to_string(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+            if names.len() > 4 {
+                return Some("several offsets".to_owned());
+            }
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// What the report adds for times that have no zone.
+fn assumed(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> String {
+    let found = moments(texts, order).unwrap_or_default();
+    if found.iter().any(|moment| moment.offset.is_none()) {
+        format!("; times without a zone are taken as {}", options.zone.name())
+    } else {
+        String::new()
+    }
+}

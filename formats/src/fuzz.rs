@@ -1,0 +1,132 @@
+//! Bodies of the fuzz targets: what must hold for any input.
+
+use stationdb::Control;
+use stationdb::arrow::datatypes::TimeUnit;
+use stationdb::fuzz::{every_type, expect_guarded_panics};
+use stationdb::tables::{BinaryForm, DataType, DateOrder, RowSource, TableSchema};
+
+use crate::csv::CsvImport;
+use crate::options::ImportOptions;
+use crate::parquet::ParquetImport;
+
+/// Every target: its name, which is also the name of its corpus directory, and its body.
+pub const TARGETS: &[(&str, fn(&[u8]))] =
+    &[("csv_import", fuzz_csv_import), ("parquet_import", fuzz_parquet_import)];
+
+/// Runs the target `name`; does nothing when there is none.
+pub fn run(name: &str, data: &[u8]) {
+    if let Some((_, body)) = TARGETS.iter().find(|(known, _)| *known == name) {
+        body(data);
+    }
+}
+
+/// Any bytes are a Parquet file that fits a table, or an error.
+pub fn fuzz_parquet_import(data: &[u8]) {
+    expect_guarded_panics();
+    let input = || Box::new(std::io::Cursor::new(data.to_vec()));
+    let control = Control::default();
+    // With the columns of a table, and with those inferred from the file.
+    let options = || ImportOptions {
+        flatten: true,
+        binary: Some(BinaryForm::Hex),
+        epoch: Some(TimeUnit::Microsecond),
+        cut_times: true,
+        ..ImportOptions::default()
+    };
+    let inferred = ParquetImport::new(input(), options())
+        .and_then(|mut import| TableSchema::with_default_limit(import.columns()?));
+    for schema in every_type().into_iter().chain(inferred.ok()) {
+        let Ok(mut import) = ParquetImport::new(input(), options()) else { return };
+        let mut rows = 0;
+        while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
+            assert_eq!(batch.schema_ref(), schema.arrow());
+            rows += batch.num_rows() as u64;
+            // A few bytes may encode very many equal rows.
+            if rows > 100_000 {
+                break;
+            }
+        }
+        assert!(import.row_count().is_some_and(|declared| rows <= declared));
+    }
+}
+
+/// Any text is CSV that fits a table, or an error.
+pub fn fuzz_csv_import(data: &[u8]) {
+    let control = Control::default();
+    let comma = || ImportOptions { separator: Some(b','), ..ImportOptions::default() };
+    let told = || ImportOptions {
+        decimal_comma: Some(true),
+        comment: Some("//".to_owned()),
+        skip_lines: 1,
+        date_order: Some(DateOrder::MonthFirst),
+        epoch: Some(TimeUnit::Second),
+        cut_times: true,
+        null_texts: Some(["-".to_owned()].into()),
+        types: [("a".to_owned(), DataType::TimestampNanos)].into(),
+        ..ImportOptions::default()
+    };
+    // With the form that is found in the text, and with forms that are given.
+    for options in [ImportOptions::default(), comma(), told()] {
+        let inferred = CsvImport::new(&mut &*data, options).and_then(|mut import| {
+            let columns = import.columns()?;
+            assert!(columns.iter().all(|column| !column.name.trim().is_empty()));
+            let schema = TableSchema::with_default_limit(columns)?;
+            while let Some(batch) = import.next_batch(&schema, &control)? {
+                assert!(batch.num_rows() > 0);
+            }
+            Ok(())
+        });
+        drop(inferred);
+    }
+    let Some(schema) = every_type() else { return };
+    let counted = || ImportOptions { epoch: Some(TimeUnit::Nanosecond), ..comma() };
+    for options in [comma(), counted()] {
+        let mut input = data;
+        let Ok(mut import) = CsvImport::new(&mut input, options) else { return };
+        while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
+            assert_eq!(batch.schema_ref(), schema.arrow());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/common/corpora.rs"]
+mod corpora;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn root() -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz")
+    }
+
+    /// Replays the seeds of the fuzzers, and the inputs that they once found.
+    #[test]
+    fn the_corpora_break_no_promise() {
+        for (name, body) in TARGETS {
+            corpora::replay(&root(), name, body);
+        }
+    }
+
+    /// Mutates the corpora, for machines without a fuzzer. `STATIONDB_FUZZ_MILLIS` sets the time for
+    /// each target.
+    #[test]
+    fn mutations_of_the_corpora_break_no_promise() {
+        for (name, body) in TARGETS {
+            corpora::mutate(&root(), name, crate::sizes::size("fuzz_millis"), body);
+        }
+    }
+
+    #[test]
+    fn every_fuzz_target_is_replayed() {
+        for entry in std::fs::read_dir(root().join("fuzz_targets")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let known = TARGETS.iter().any(|(known, _)| *known == name);
+            assert_eq!(known, text.contains("stationdb_formats::fuzz::"), "{name}");
+        }
+    }
+}

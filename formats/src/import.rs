@@ -1,0 +1,163 @@
+//! The imports of files, as calls of a session.
+
+use std::io::Read;
+use std::path::Path;
+
+use stationdb::tables::{ImportTableRequest, ImportTableResponse, TableService};
+use stationdb::{Control, Result};
+
+use crate::directory::{self, DirectoryReport, ImportDirectoryRequest};
+use crate::file::FileTables;
+use crate::format::FileFormat;
+use crate::parquet::ReadSeek;
+use crate::{csv, parquet};
+
+/// Imports of files, for every handle that has the service of tables.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let directory = tempfile::tempdir()?;
+/// use stationdb::tables::ImportTableRequest;
+/// use stationdb::{Control, Identity, Store};
+/// use stationdb_formats::ImportFiles;
+///
+/// let store = Store::open(directory.path().join("store"))?;
+/// let session = store.session(Identity::user("ada"));
+/// let request = ImportTableRequest::new().index_column("t");
+/// let text = &b"t,volts\n1,0.5\n2,0.75\n"[..];
+/// let answer = session.import_csv(request, &mut &*text, &Control::default())?;
+/// assert_eq!(answer.row_count, 2);
+/// # Ok(())
+/// # }
+/// ```
+pub trait ImportFiles: TableService {
+    /// Appends the rows of a CSV text, in the form of the export or of common programs, to an
+    /// existing or a new table, all or none.
+    ///
+    /// The header names the columns. Separator, decimal comma and lines before the header are found
+    /// in the text. An empty field is null, `""` is the empty string. The types of columns that are
+    /// not declared are inferred from the first rows; without a declared index the rows are
+    /// numbered, and keep their order. The answer says what became of each column, and why. Uses
+    /// the memory of one batch.
+    ///
+    /// # Errors
+    /// As [`TableService::import_rows`]; `InvalidArgument` for text that is not CSV and for a value
+    /// that does not fit its column, with line and column.
+    fn import_csv(
+        &self,
+        request: ImportTableRequest,
+        input: &mut dyn Read,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        let mut rows = csv::source(&request, input);
+        self.import_rows(request, rows.as_mut(), control)
+    }
+
+    /// Appends the rows of a Parquet file to an existing or a new table, all or none.
+    ///
+    /// Columns are matched by name, with the type conversions of an Arrow append. Columns that are
+    /// not declared are taken from the file; one without nulls is not nullable. The index is the
+    /// column that the request names, or by which the file declares itself sorted; otherwise the
+    /// rows are numbered. The answer says what became of each column, and why.
+    ///
+    /// # Errors
+    /// As [`TableService::import_rows`]; `InvalidArgument` for a damaged file and for a value that
+    /// does not fit its column, with row group, row and column; `LimitExceeded` beyond the limits
+    /// of an import; `Unsupported` for nested columns.
+    ///
+    /// ```no_run
+    /// use stationdb::tables::ImportTableRequest;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::ImportFiles;
+    ///
+    /// let store = Store::open("station")?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let file = std::fs::File::open("loop.parquet")?;
+    /// let request = ImportTableRequest::new().index_column("t");
+    /// session.import_parquet(request, Box::new(file), &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn import_parquet(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        let mut rows = parquet::source(&request, input);
+        self.import_rows(request, rows.as_mut(), control)
+    }
+
+    /// Imports a file, all or none. Returns the answer of each of its tables.
+    ///
+    /// Without `format`, the format of the file is found, see [`FileFormat::find`]. A new table
+    /// without a name is named by the file.
+    ///
+    /// # Errors
+    /// As [`import_csv`](Self::import_csv) and [`import_parquet`](Self::import_parquet); `Io`;
+    /// `Unsupported` for a file whose format is unknown.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use stationdb::tables::ImportTableRequest;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::ImportFiles;
+    ///
+    /// let store = Store::open(directory.path().join("store"))?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let path = directory.path().join("ramp.csv");
+    /// std::fs::write(&path, "t,volts\n1,0.5\n")?;
+    /// let request = ImportTableRequest::new();
+    /// let tables = session.import_file(request, &path, None, &Control::default())?;
+    /// assert_eq!(tables[0].row_count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn import_file(
+        &self,
+        request: ImportTableRequest,
+        path: &Path,
+        format: Option<FileFormat>,
+        control: &Control,
+    ) -> Result<Vec<ImportTableResponse>> {
+        let (mut tables, _) = FileTables::open(path, format, &request)?;
+        self.import_tables(&mut tables, control)
+    }
+
+    /// Imports the files of a directory. The report lists each as imported or refused, with the
+    /// reason.
+    ///
+    /// Each file is one commit, unless all are one.
+    ///
+    /// # Errors
+    /// `Io` for a directory that cannot be listed; `LimitExceeded` for more than 10,000 files or 16
+    /// levels; with `all_or_nothing` the errors of the first file that is refused, with its name.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::{ImportDirectoryRequest, ImportFiles};
+    ///
+    /// let store = Store::open(directory.path().join("store"))?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let day = directory.path().join("day");
+    /// std::fs::create_dir(&day)?;
+    /// std::fs::write(day.join("ramp.csv"), "t,volts\n1,0.5\n")?;
+    /// std::fs::write(day.join("photo.png"), b"\x89PNG\r\n")?;
+    /// let request = ImportDirectoryRequest::new(&day);
+    /// let report = session.import_directory(&request, &Control::default())?;
+    /// assert_eq!((report.imported().count(), report.refused().count()), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn import_directory(
+        &self,
+        request: &ImportDirectoryRequest,
+        control: &Control,
+    ) -> Result<DirectoryReport> {
+        directory::import(self, request, control)
+    }
+}
+
+impl<S: TableService + ?Sized> ImportFiles for S {}

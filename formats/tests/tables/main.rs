@@ -1,0 +1,33 @@
+//! Files become tables: CSV and Parquet in the forms that programs write, directories of files, and
+//! what a source of rows may do.
+
+mod clocks;
+mod dialects;
+mod directories;
+mod import;
+mod loud;
+mod parquet_files;
+mod prelude;
+mod program_files;
+mod sources;
+mod unchanged;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::prelude::*;
+use stationdb::arrow::array::{Int64Array, RecordBatch};
+
+fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
+    Column::new(name, data_type).column_type(column_type)
+}
+
+/// The values of an INT64 column without nulls.
+fn int64_values(batch: &RecordBatch, column: usize) -> &[i64] {
+    let array: &Int64Array = batch.column(column).as_any().downcast_ref().unwrap();
+    array.values()
+}
+
+/// The wire form of a time.
+fn wire_time(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
