@@ -209,8 +209,8 @@ pub(super) struct DeletedSteps {
 }
 
 impl DeletedSteps {
-    /// Drafts the deletion of the steps of a deleted result that are not sealed, and adds those that
-    /// are.
+    /// Drafts the deletion of the steps of a deleted result that are not sealed, and adds the
+    /// others.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
