@@ -123,8 +123,7 @@ impl TableSchema {
     }
 
     /// Number of columns.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.columns.len()
     }
 

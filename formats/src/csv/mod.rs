@@ -239,7 +239,7 @@ impl<'r> CsvImport<'r> {
 
     /// Finds the source of each column of the table.
     fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<()> {
-        let mut fields = vec![None; schema.len()];
+        let mut fields = vec![None; schema.columns().len()];
         let mut types = Vec::with_capacity(self.names.len());
         for at in 0..self.names.len() {
             let position = self.position(schema, at)?;
