@@ -1,6 +1,7 @@
 //! Rows as a stream of Arrow batches.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
@@ -34,8 +35,6 @@ struct Stream {
     state: State,
     /// Batches that were looked at.
     ready: VecDeque<RecordBatch>,
-    /// Whether another reader has the rows, or a reader met their end. A look at them does not.
-    is_read: bool,
 }
 
 struct Shared {
@@ -43,6 +42,8 @@ struct Shared {
     control: Control,
     signals: Signals,
     stream: Mutex<Stream>,
+    /// Whether another reader has the rows, or a reader met their end. A look at them does not.
+    is_read: AtomicBool,
     /// What ended the rows for a reader that can only say so in words.
     raised: Mutex<Option<PyErr>>,
 }
@@ -79,12 +80,14 @@ impl Shared {
         if let Some(batch) = stream.ready.pop_front() {
             return Ok(Some(batch));
         }
-        let next = Self::fetch(&mut stream)?;
-        stream.is_read |= next.is_none();
+        let next = self.fetch(&mut stream)?;
+        if next.is_none() {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
         Ok(next)
     }
 
-    fn fetch(stream: &mut Stream) -> Result<Option<RecordBatch>> {
+    fn fetch(&self, stream: &mut Stream) -> Result<Option<RecordBatch>> {
         let next = match &mut stream.state {
             State::Open(source) => source.next(),
             State::Done => None,
@@ -97,7 +100,9 @@ impl Shared {
         if !matches!(next, Some(Ok(_))) {
             // What it holds of the store is free again.
             stream.state = State::Done;
-            stream.is_read |= next.is_some();
+            if next.is_some() {
+                self.is_read.store(true, Ordering::Relaxed);
+            }
         }
         next.transpose()
     }
@@ -124,12 +129,13 @@ impl RowsCore {
         signals: Signals,
         control: Control,
     ) -> Self {
-        let stream = Stream { state: State::Open(source), ready: VecDeque::new(), is_read: false };
+        let stream = Stream { state: State::Open(source), ready: VecDeque::new() };
         let shared = Arc::new(Shared {
             schema,
             control,
             signals,
             stream: Mutex::new(stream),
+            is_read: AtomicBool::new(false),
             raised: Mutex::new(None),
         });
         open.hold(&shared);
@@ -152,7 +158,7 @@ impl RowsCore {
             let rows =
                 |stream: &Stream| -> usize { stream.ready.iter().map(RecordBatch::num_rows).sum() };
             while rows(&stream) < count {
-                let Some(batch) = Shared::fetch(&mut stream)? else { break };
+                let Some(batch) = self.shared.fetch(&mut stream)? else { break };
                 stream.ready.push_back(batch);
             }
             Ok(stream.ready.iter().cloned().collect::<Vec<_>>())
@@ -162,8 +168,8 @@ impl RowsCore {
 
     /// Whether all rows were read, or given to another reader.
     #[getter]
-    fn is_read(&self, py: Python<'_>) -> bool {
-        py.detach(|| lock(&self.shared.stream).is_read)
+    fn is_read(&self) -> bool {
+        self.shared.is_read.load(Ordering::Relaxed)
     }
 
     #[getter]
@@ -196,10 +202,7 @@ impl RowsCore {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         drop(self.open.call(py)?);
-        let was_read = py.detach(|| {
-            let mut stream = lock(&self.shared.stream);
-            std::mem::replace(&mut stream.is_read, true)
-        });
+        let was_read = self.shared.is_read.swap(true, Ordering::Relaxed);
         if was_read {
             return Err(raised(
                 py,
@@ -227,11 +230,12 @@ impl RowsCore {
     /// Ends the rows. Does nothing if they ended.
     fn close(&self, py: Python<'_>) {
         self.shared.control.cancel();
+        self.shared.is_read.store(true, Ordering::Relaxed);
         py.detach(|| {
-            let mut stream = lock(&self.shared.stream);
+            // A read that a handler of signals interrupted ends by the control.
+            let Ok(mut stream) = self.shared.stream() else { return };
             stream.ready.clear();
             stream.state = State::Done;
-            stream.is_read = true;
         });
     }
 }
