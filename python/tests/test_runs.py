@@ -192,14 +192,23 @@ def test_whole_results(db: stationdb.Store) -> None:
     assert db.results.query().count() == 5
 
 
-def test_whole_results_are_few_commits(db: stationdb.Store) -> None:
+def test_whole_results_are_few_commits(
+    db: stationdb.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     passed = {"statusType": "PASSED"}
     whole = {"programName": "P", "status": passed, "steps": [{"name": "S", "status": passed}] * 4}
     before = db.position()
     assert len(db.results.append_many(whole for _ in range(2_500))) == 2_500
     changes = {one.sequence for one in db.changes(since=before)}
     assert len(changes) == 3
+    # The steps below others count too.
+    children = {"name": "S", "status": passed, "children": [{"name": "T", "status": passed}] * 9}
+    deep = {"programName": "deep", "status": passed, "steps": [children]}
+    monkeypatch.setattr("stationdb._runs._BATCH_STEPS", 20)
+    before = db.position()
+    db.results.append_many([deep] * 5).require_all()
+    assert len({one.sequence for one in db.changes(since=before)}) == 3
     with db.transaction() as tx:
         tx.results.append_many([whole])
-        assert db.results.query().count() == 2_500
-    assert db.results.query().count() == 2_501
+        assert db.results.query().count() == 2_505
+    assert db.results.query().count() == 2_506
