@@ -306,8 +306,9 @@ pub async fn ask_with(
     statement: &str,
     values: Option<ParamValues>,
 ) -> Result<Vec<String>, String> {
-    let rows = query_with(sql, statement, values, &Limits::default());
-    let batches = collect(rows.await.map_err(|error| error.to_string())?).await;
+    let limits = Limits::default();
+    let rows = query_with(sql, statement, values, &limits).await;
+    let batches = collect(rows.map_err(|error| error.to_string())?).await;
     Ok(lines(&batches.map_err(|error| error.to_string())?))
 }
 
