@@ -128,7 +128,7 @@ fn columns_properties_notes_and_progress_come_from_the_source() {
     // Into the same table: its properties stay, which is told.
     let again = ImportTableRequest::new().id(id.to_string());
     let batches = |at: usize, _: &TableSchema| Ok((at == 0).then(|| rows(0, 1)));
-    let answer = session.import_rows(again, &mut Own::new(batches), &control).unwrap();
+    let answer = session.import_rows(again, &mut Own::new(batches), &Control::default()).unwrap();
     assert!(answer.warnings[1].contains("has its own properties"), "{:?}", answer.warnings);
 }
 
