@@ -134,12 +134,15 @@ async fn check(session: &Session) {
     // What is of the whole selection stands beside each group.
     let all = session.yields(YieldsRequest::new(), &control()).unwrap().rolled_throughput;
     let rolled = |rolled: &RolledYield| {
-        let figures = shown(&[rolled.rolled_throughput_yield, rolled.normalized_yield]).join(" | ");
-        let programs: Vec<&str> = rolled.programs.iter().flatten().map(String::as_str).collect();
+        let first = &rolled.programs[0];
+        let figures =
+            [first.first_pass_yield, rolled.rolled_throughput_yield, rolled.normalized_yield];
         format!(
-            "{} | [{}] | {figures}",
+            "{} | {} | {} | {}",
             rolled.part_number.as_deref().unwrap(),
-            programs.join(", ")
+            rolled.programs.len(),
+            first.program_name,
+            shown(&figures).join(" | ")
         )
     };
     let expected: Vec<String> = all.iter().map(rolled).collect();
