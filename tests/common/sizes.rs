@@ -106,6 +106,9 @@ const SIZES: &[(&str, u64, u64)] = &[
     // Damaged stores that are salvaged, and older versions of each leaf.
     ("salvages", 60, 5_000),
     ("salvage_versions", 2, 1_000_000),
+    // Samples of a page, and whether its speed and its pictures are compared with goals.
+    ("report_rows", 300_000, 20_000_000),
+    ("report_compared", 0, 1),
     // Schedules of the queue of writers, by each of two schedulers.
     ("schedules", 300, 20_000),
     // Rounds of the model of searches.

@@ -1,0 +1,35 @@
+// Numbers as text.
+const numbers = {};
+
+// All digits of a number, and none besides. A number of single precision has fewer.
+numbers.exact = function (value, isSingle) {
+  if (!isSingle || typeof value === "bigint") {
+    return String(value);
+  }
+  for (let digits = 1; digits < 10; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) {
+      return String(short);
+    }
+  }
+  return String(value);
+};
+
+// A whole number with commas between groups of three digits.
+numbers.grouped = function (value) {
+  return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+};
+
+// A number with few digits, as the span of an axis needs.
+numbers.tick = function (value, step) {
+  if (value === 0) {
+    return "0";
+  }
+  const size = Math.abs(value);
+  if (size >= 1e7 || size < 1e-4) {
+    const digits = Math.max(0, Math.floor(Math.log10(size)) - Math.floor(Math.log10(step)));
+    return value.toExponential(Math.min(digits, 15)).replace("e+", "e");
+  }
+  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return value.toFixed(Math.min(places, 20));
+};

@@ -1,0 +1,260 @@
+//! Pictures of counts and of points with limits, which need no script.
+
+use crate::html::escaped;
+use crate::number::{exact, ticks};
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 80.0;
+const ABOVE: f64 = 14.0;
+const BELOW: f64 = 30.0;
+
+/// Where values are on a picture.
+struct Scale {
+    low: f64,
+    high: f64,
+    start: f64,
+    end: f64,
+}
+
+impl Scale {
+    fn at(&self, value: f64) -> f64 {
+        // Halves, so that the span of all doubles is finite.
+        let span = self.high / 2.0 - self.low / 2.0;
+        let part = if span > 0.0 { (value / 2.0 - self.low / 2.0) / span } else { 0.5 };
+        self.start + part * (self.end - self.start)
+    }
+}
+
+fn begin(label: &str) -> String {
+    format!(
+        "<svg class=\"picture\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+        escaped(label)
+    )
+}
+
+fn grid(y: &Scale) -> String {
+    let lines = ticks(y.low, y.high, 4).into_iter().map(|tick| {
+        let at = y.at(tick);
+        format!(
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text class=\"of-y\" x=\"{}\" \
+             y=\"{:.1}\">{}</text>",
+            LEFT - 6.0,
+            at + 4.0,
+            exact(tick)
+        )
+    });
+    lines.collect()
+}
+
+fn y_scale(low: f64, high: f64) -> Scale {
+    Scale { low, high, start: HEIGHT - BELOW, end: ABOVE }
+}
+
+/// A bar of a chart.
+pub(crate) struct Bar {
+    /// What stands below it.
+    pub name: String,
+    pub value: f64,
+    /// What is said of it when it is pointed at.
+    pub title: String,
+    pub class: &'static str,
+}
+
+/// Texts below bars that fit beside each other.
+const NAMES_MAX: usize = 13;
+/// Characters of a text below a bar.
+const NAME_CHARS: usize = 14;
+
+/// Bars from zero, with their texts below; `line` has a point above each bar, where there is one.
+pub(crate) fn bars(
+    label: &str,
+    bars: &[Bar],
+    line: &[Option<f64>],
+    highest: Option<f64>,
+) -> String {
+    let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
+    let y = y_scale(0.0, highest.unwrap_or(most).max(f64::MIN_POSITIVE));
+    let mut out = begin(label) + &grid(&y);
+    let step = (WIDTH - LEFT) / bars.len().max(1) as f64;
+    let named = bars.len().div_ceil(NAMES_MAX).max(1);
+    for (at, bar) in bars.iter().enumerate() {
+        let left = LEFT + at as f64 * step;
+        let top = y.at(bar.value);
+        out.push_str(&format!(
+            "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
+             <title>{}</title></rect>",
+            bar.class,
+            left + step * 0.1,
+            step * 0.8,
+            (y.start - top).max(0.0),
+            escaped(&bar.title)
+        ));
+        if at % named == 0 {
+            let mut name: String = bar.name.chars().take(NAME_CHARS).collect();
+            if bar.name.chars().count() > NAME_CHARS {
+                name.push('…');
+            }
+            out.push_str(&format!(
+                "<text class=\"of-x\" x=\"{:.1}\" y=\"{}\">{}</text>",
+                left + step / 2.0,
+                HEIGHT - 10.0,
+                escaped(&name)
+            ));
+        }
+    }
+    for (at, value) in line.iter().enumerate() {
+        if let Some(value) = value {
+            out.push_str(&format!(
+                "<circle class=\"final\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
+                LEFT + (at as f64 + 0.5) * step,
+                y.at(*value)
+            ));
+        }
+    }
+    out + "</svg>"
+}
+
+/// A range of a histogram.
+pub(crate) struct Range {
+    pub lower: f64,
+    pub upper: f64,
+    pub count: i64,
+}
+
+/// The counts of ranges of values, with limits as lines.
+pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -> String {
+    let edges = ranges.iter().flat_map(|range| [range.lower, range.upper]);
+    let marked = edges.chain(limits.iter().map(|limit| limit.0));
+    let (low, high) = marked.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    let x = Scale { low, high, start: LEFT + 4.0, end: WIDTH - 4.0 };
+    let most = ranges.iter().map(|range| range.count).max().unwrap_or(0).max(1);
+    let y = y_scale(0.0, most as f64);
+    let mut out = begin(label) + &grid(&y);
+    if ranges.is_empty() {
+        return out + "<text x=\"90\" y=\"60\">There are no values.</text></svg>";
+    }
+    for range in ranges {
+        let (left, right, top) = (x.at(range.lower), x.at(range.upper), y.at(range.count as f64));
+        out.push_str(&format!(
+            "<rect class=\"bar\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
+             <title>{} to {}: {}</title></rect>",
+            (right - left).max(1.0),
+            (y.start - top).max(0.0),
+            exact(range.lower),
+            exact(range.upper),
+            range.count
+        ));
+    }
+    out.push_str(&texts_of_x(&x));
+    for &(value, name) in limits {
+        let at = x.at(value);
+        out.push_str(&format!(
+            "<path class=\"limit\" d=\"M{at:.1} {ABOVE}V{:.1}\"/><text class=\"of-x\" \
+             x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
+            y.start,
+            ABOVE - 3.0,
+            escaped(name)
+        ));
+    }
+    out + "</svg>"
+}
+
+fn texts_of_x(x: &Scale) -> String {
+    let texts = ticks(x.low, x.high, 7).into_iter().map(|tick| {
+        format!(
+            "<text class=\"of-x\" x=\"{:.1}\" y=\"{}\">{}</text>",
+            x.at(tick).clamp(LEFT + 20.0, WIDTH - 24.0),
+            HEIGHT - 10.0,
+            exact(tick)
+        )
+    });
+    texts.collect()
+}
+
+/// A point of a control chart.
+pub(crate) struct Dot {
+    pub value: f64,
+    pub is_broken: bool,
+    pub title: String,
+}
+
+/// Points in their order, with the lines of a control chart.
+pub(crate) fn dots(label: &str, dots: &[Dot], lines: &[(f64, &str)]) -> String {
+    let values = dots.iter().map(|dot| dot.value).chain(lines.iter().map(|line| line.0));
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    let y = y_scale(low, high);
+    if dots.is_empty() {
+        return begin(label) + "<text x=\"90\" y=\"60\">There are no points.</text></svg>";
+    }
+    let mut out = begin(label) + &grid(&y);
+    for &(value, name) in lines {
+        let at = y.at(value);
+        out.push_str(&format!(
+            "<path class=\"limit\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text class=\"of-y\" \
+             x=\"{}\" y=\"{:.1}\">{}</text>",
+            WIDTH - 4.0,
+            at - 3.0,
+            escaped(name)
+        ));
+    }
+    let last = (dots.len() - 1).max(1) as f64;
+    let x = Scale { low: 0.0, high: last, start: LEFT + 8.0, end: WIDTH - 60.0 };
+    out.push_str("<path class=\"curve\" d=\"");
+    for (at, dot) in dots.iter().enumerate() {
+        let letter = if at == 0 { 'M' } else { 'L' };
+        out.push_str(&format!("{letter}{:.1} {:.1}", x.at(at as f64), y.at(dot.value)));
+    }
+    out.push_str("\"/>");
+    for (at, dot) in dots.iter().enumerate() {
+        let (class, radius) = if dot.is_broken { ("bad", 4) } else { ("point", 2) };
+        out.push_str(&format!(
+            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title>\
+             </circle>",
+            x.at(at as f64),
+            y.at(dot.value),
+            escaped(&dot.title)
+        ));
+    }
+    out + "</svg>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_odd_number(svg: &str) {
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"), "{svg}");
+    }
+
+    #[test]
+    fn pictures_of_nothing_and_of_everything_have_numbers() {
+        no_odd_number(&bars("a", &[], &[], None));
+        no_odd_number(&histogram("a", &[], &[]));
+        no_odd_number(&dots("a", &[], &[(1.0, "x")]));
+        let dot = |value| Dot { value, is_broken: true, title: "<t>".to_owned() };
+        no_odd_number(&dots("a", &[dot(1.0)], &[]));
+        let wide = dots("a\"b", &[dot(-f64::MAX), dot(f64::MAX)], &[(0.0, "<c>")]);
+        no_odd_number(&wide);
+        assert!(
+            wide.contains("a&quot;b") && wide.contains("&lt;c&gt;") && wide.contains("&lt;t&gt;")
+        );
+        let range = Range { lower: -f64::MAX, upper: f64::MAX, count: 3 };
+        no_odd_number(&histogram("a", &[range], &[(0.0, "low")]));
+    }
+
+    #[test]
+    fn bars_are_as_high_as_their_values() {
+        let bar = |value| Bar { name: "n".repeat(20), value, title: String::new(), class: "good" };
+        let svg = bars("a", &[bar(0.5), bar(1.0), bar(0.0)], &[Some(1.0), None], Some(1.0));
+        for height in ["88.0", "176.0", "0.0"] {
+            assert!(svg.contains(&format!("height=\"{height}\"")), "{height}: {svg}");
+        }
+        assert!(svg.contains(&format!("{}…", "n".repeat(14))) && svg.contains("cy=\"14.0\""));
+    }
+}

@@ -1,0 +1,88 @@
+//! Numbers as text.
+
+/// The shortest text that is read as the same number again: all digits, and none besides.
+pub(crate) fn exact(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || (1e-5..1e21).contains(&size) || !value.is_finite() {
+        format!("{value}")
+    } else {
+        format!("{value:e}")
+    }
+}
+
+/// The number, or a dash where there is none.
+pub(crate) fn exact_or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), exact)
+}
+
+/// A whole number with commas between groups of three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Round numbers in a range, about `count` of them.
+pub(crate) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let span = high - low;
+    if !span.is_finite() || span <= 0.0 || count == 0 {
+        return Vec::new();
+    }
+    let rough = span / count as f64;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+    let step = step.into_iter().find(|&step| step >= rough).unwrap_or(power * 10.0);
+    let (first, last) = ((low / step).ceil(), (high / step).floor());
+    let steps = (last - first).max(-1.0) as usize;
+    if last < first || steps > 10 * count {
+        return Vec::new();
+    }
+    // Multiples of a power of ten below one are not exact; a short text of them is.
+    let rounded = |at: usize| {
+        let value = (first + at as f64) * step;
+        format!("{value:.12e}").parse().unwrap_or(value)
+    };
+    (0..=steps).map(rounded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_exact() {
+        for (value, text) in [
+            (0.1, "0.1"),
+            (3.0, "3"),
+            (-0.0, "-0"),
+            (1e300, "1e300"),
+            (1.234_567_890_123_456_7e-9, "1.2345678901234567e-9"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (9_007_199_254_740_993.0, "9007199254740992"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(exact(value), text);
+            let back: f64 = exact(value).parse().unwrap();
+            assert!(back.to_bits() == value.to_bits() || value.is_nan());
+        }
+        assert_eq!(exact_or_none(None), "–");
+        assert_eq!(grouped(20_000_000), "20,000,000");
+        assert_eq!(grouped(999), "999");
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
+        assert_eq!(ticks(-7.0, 12.0, 4), [-5.0, 0.0, 5.0, 10.0]);
+        assert_eq!(ticks(1.0, 1.0, 4), [0.0; 0]);
+        assert_eq!(ticks(f64::NEG_INFINITY, 1.0, 4), [0.0; 0]);
+        assert!(ticks(-f64::MAX, f64::MAX, 4).is_empty());
+        assert!(ticks(1e15, 1e15 + 0.25, 4).len() < 8);
+    }
+}

@@ -1,0 +1,77 @@
+//! The page of one table.
+
+use stationdb::prelude::*;
+use stationdb::tables::TableId;
+use stationdb::{Result, Session};
+
+use crate::page::Page;
+use crate::plot_options::PlotOptions;
+use crate::waveform;
+
+/// Bytes of a value in base64, and of x where it is not regular.
+const FULL_VALUE_BYTES: u64 = 11;
+/// Bytes of a page without numbers.
+const PAGE_BYTES: u64 = 110_000;
+
+/// Makes the page of columns of a table: one HTML file, as text.
+///
+/// The columns are read once. The page has the lowest and the highest sample of each interval, with
+/// their places: as many intervals as 2 MB a column allow, or every row of a short table. Around
+/// marked places, the worst samples and violations of limits it has the rows.
+///
+/// The session says who reads, and with `Session::with_control` how it is cancelled.
+///
+/// # Errors
+/// `NotFound` if there is no such table; `InvalidArgument` for a column that is missing or not of
+/// numbers, for a bad filter, and for a mark that is no value of the x axis; `LimitExceeded` for
+/// more than 64 columns; what reading rows refuses.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # use stationdb::prelude::*;
+/// # use stationdb::tables::{
+/// #     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+/// # };
+/// # use stationdb::{Identity, Store};
+/// use stationdb_report::{Limits, PlotOptions, plot_html};
+/// # let store = Store::open(dir.path())?;
+/// # let session = store.session(Identity::user("ada"));
+/// # let columns = [
+/// #     Column::new("t", DataType::Int32).column_type(ColumnType::Index),
+/// #     Column::new("volts", DataType::Float64),
+/// # ];
+/// # let table = session.create_table(CreateTableRequest::new(columns).name("Loop"))?;
+/// # let row = |cells: [&str; 2]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+/// # let rows = DataFrame::new().data([row(["0", "3.29"]), row(["1", "3.41"])]);
+/// # session.append_table_data(&table, AppendTableDataRequest::new().frame(rows))?;
+///
+/// let options = PlotOptions::new().columns(["volts"]).limits(Limits::new("Gain", None, Some(3.4)));
+/// std::fs::write(dir.path().join("loop.html"), plot_html(&session, &table, &options)?)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn plot_html(session: &Session, table: &TableId, options: &PlotOptions) -> Result<String> {
+    // Rows that are appended meanwhile are not in some of the reads alone.
+    let session = &session.pinned();
+    let title = match &options.title {
+        Some(title) => title.clone(),
+        None => session.get_table_metadata(table)?.name.unwrap_or_default(),
+    };
+    let mut page = Page::new(&title);
+    waveform::add(&mut page, session, table, options)?;
+    Ok(page.finish())
+}
+
+/// How long a page with every row gets at most, in bytes, without reading a row. Filters are not
+/// looked at.
+///
+/// # Errors
+/// As [`plot_html`].
+pub fn full_bytes(session: &Session, table: &TableId, options: &PlotOptions) -> Result<u64> {
+    let metadata = session.get_table_metadata(table)?;
+    let columns = waveform::choose(&metadata, options)?.ys.len() as u64;
+    let rows = u64::try_from(metadata.row_count.unwrap_or(0)).unwrap_or(0);
+    // Each column has its own x.
+    Ok(rows.saturating_mul(2 * FULL_VALUE_BYTES * columns).saturating_add(PAGE_BYTES))
+}

@@ -1,0 +1,521 @@
+//! The page of a product: its yield, its failures, and each of its measurements.
+
+use std::collections::BTreeMap;
+
+use stationdb::prelude::*;
+use stationdb::results::{
+    CapabilityRequest, ChartRule, ControlChart, ControlChartRequest, ControlLimits,
+    FailureParetoRequest, HistogramRequest, ParetoKey, QueryPathsRequest, YieldGroup,
+    YieldsRequest,
+};
+use stationdb::serde_json::{Value, json};
+use stationdb::{Control, Error, ErrorKind, Result, Session};
+
+use crate::bars::{Bar, Dot, Range, bars, dots, histogram};
+use crate::html::{escaped, folded_table, isolated, table};
+use crate::number::{exact, exact_or_none, grouped};
+use crate::page::Page;
+
+/// Measurements with charts, and with a row of the capability table.
+const CHARTS_DEFAULT: usize = 50;
+/// Points of a control chart; more than a picture shows.
+const POINTS_MAX: i64 = 1_000;
+const PATHS_OF_PAGE: i64 = 1_000;
+/// Failures of the Pareto.
+const FAILURES: i64 = 20;
+
+/// What [`product_html`] selects.
+///
+/// ```
+/// use stationdb_report::ProductOptions;
+///
+/// let options = ProductOptions::new().filter("startedWithin <= \"90.00:00:00\"").time_zone("UTC");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ProductOptions {
+    filter: Option<String>,
+    time_zone: Option<String>,
+    measurements_max: Option<usize>,
+}
+
+impl ProductOptions {
+    /// All test results of the product, weeks in UTC, and 50 measurements at most.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A condition on the test results, in the filter language.
+    #[must_use]
+    pub fn filter(mut self, filter: impl Into<String>) -> Self {
+        self.filter = Some(filter.into());
+        self
+    }
+
+    /// The zone in which weeks begin.
+    #[must_use]
+    pub fn time_zone(mut self, zone: impl Into<String>) -> Self {
+        self.time_zone = Some(zone.into());
+        self
+    }
+
+    /// How many measurements are shown, by path and name.
+    #[must_use]
+    pub fn measurements_max(mut self, count: usize) -> Self {
+        self.measurements_max = Some(count);
+        self
+    }
+}
+
+/// A measurement of the product: where it is made, and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    path: String,
+    name: String,
+    units: Option<String>,
+}
+
+/// Makes the page of a product: one HTML file, as text.
+///
+/// It has the yield of each week, at first and at last, the Pareto of failures, and for each
+/// measurement its capability, its histogram and its control chart. The numbers are those of
+/// `yields`, `failure_pareto`, `capability`, `histogram` and `control_chart` of the library.
+///
+/// # Errors
+/// `InvalidArgument` for a bad filter or zone; what these calls refuse. A measurement whose values
+/// make no series, such as one in several units, says why in place of its charts.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// use stationdb::prelude::*;
+/// # use stationdb::{Identity, Store};
+/// use stationdb_report::{ProductOptions, product_html};
+/// # let store = Store::open(dir.path())?;
+/// # let session = store.session(Identity::user("ada"));
+///
+/// let run = Run::begin("P-1", "SN-7", "final test").start(&session)?;
+/// run.step("supply").measure("VOUT", 3.31, "V").limits(3.2, 3.4).finish()?;
+/// run.finish()?;
+/// let page = product_html(&session, "P-1", &ProductOptions::new())?;
+/// assert!(page.contains("VOUT"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn product_html(
+    session: &Session,
+    part_number: &str,
+    options: &ProductOptions,
+) -> Result<String> {
+    let session = &session.pinned();
+    let product = Product { session, part_number, options };
+    let mut page = Page::new(&format!("Product {part_number}"));
+    product.yields(&mut page)?;
+    product.pareto(&mut page)?;
+    product.measurements(&mut page)?;
+    Ok(page.finish())
+}
+
+struct Product<'p> {
+    session: &'p Session,
+    part_number: &'p str,
+    options: &'p ProductOptions,
+}
+
+/// Selects the test results of the product in a request for figures.
+macro_rules! selected {
+    ($product:expr, $request:expr) => {{
+        let mut request = $request;
+        let (filter, substitutions) = $product.condition();
+        request.filter = Some(filter);
+        request.substitutions = Some(substitutions);
+        request
+    }};
+}
+
+impl Product<'_> {
+    fn condition(&self) -> (String, Vec<Value>) {
+        let filter = match self.options.filter.as_deref().filter(|filter| !filter.trim().is_empty())
+        {
+            Some(filter) => format!("partNumber == @0 && ({filter})"),
+            None => "partNumber == @0".to_owned(),
+        };
+        (filter, vec![json!(self.part_number)])
+    }
+
+    fn yields(&self, page: &mut Page) -> Result<()> {
+        let of = |by: &[&str]| {
+            let mut request = selected!(self, YieldsRequest::new());
+            request.group_by = Some(by.iter().map(|&by| by.to_owned()).collect());
+            request.time_zone.clone_from(&self.options.time_zone);
+            self.session.yields(request, &Control::default())
+        };
+        page.push("<section><h2>Yield</h2>\n");
+        let all = of(&["PROGRAM_NAME"])?;
+        page.push(&table("By program", &yield_head("Program"), &yield_rows(&all.groups)));
+        let weeks = of(&["WEEK"])?.groups;
+        let drawn: Vec<Bar> = weeks
+            .iter()
+            .map(|week| Bar {
+                name: key(week),
+                value: week.first_pass_yield.unwrap_or(0.0),
+                title: format!(
+                    "{}: first pass {}, final {}, {} units",
+                    key(week),
+                    exact_or_none(week.first_pass_yield),
+                    exact_or_none(week.final_yield),
+                    week.units
+                ),
+                class: "good",
+            })
+            .collect();
+        let finals: Vec<Option<f64>> = weeks.iter().map(|week| week.final_yield).collect();
+        page.push(&format!(
+            "<figure><figcaption>Yield of each week <span class=\"note\">bars: at the first test; \
+             dots: at the last one</span></figcaption>{}</figure>\n",
+            bars("Yield of each week", &drawn, &finals, Some(1.0))
+        ));
+        page.push(&folded_table(
+            "The yield of each week",
+            &yield_head("Week"),
+            &yield_rows(&weeks),
+        ));
+        page.push("</section>\n");
+        Ok(())
+    }
+
+    fn pareto(&self, page: &mut Page) -> Result<()> {
+        let mut request = selected!(self, FailureParetoRequest::new());
+        request.take = Some(FAILURES);
+        let answer = self.session.failure_pareto(request, &Control::default())?;
+        page.push("<section><h2>Failures</h2>\n");
+        if answer.entries.is_empty() {
+            page.push("<p>No step failed.</p></section>\n");
+            return Ok(());
+        }
+        let names: Vec<String> = answer
+            .entries
+            .iter()
+            .map(|entry| match &entry.key {
+                Some(ParetoKey::Text(text)) => text.replace('\n', " > "),
+                Some(ParetoKey::Measurement(key)) => {
+                    let name = key.measurement.as_deref().unwrap_or_default();
+                    format!("{} > {name}", key.path.replace('\n', " > "))
+                }
+                None => "no step".to_owned(),
+            })
+            .collect();
+        let drawn: Vec<Bar> = answer
+            .entries
+            .iter()
+            .zip(&names)
+            .map(|(entry, name)| Bar {
+                name: name.rsplit(" > ").next().unwrap_or(name).to_owned(),
+                value: entry.count as f64,
+                title: format!("{name}: {}", entry.count),
+                class: "bad",
+            })
+            .collect();
+        page.push(&format!(
+            "<figure><figcaption>Failures by the step that failed</figcaption>{}</figure>\n",
+            bars("Failures by the step that failed", &drawn, &[], None)
+        ));
+        let mut rows: Vec<Vec<String>> = answer
+            .entries
+            .iter()
+            .zip(&names)
+            .map(|(entry, name)| {
+                vec![
+                    isolated(name),
+                    entry.count.to_string(),
+                    exact_or_none(entry.fraction),
+                    exact_or_none(entry.cumulative),
+                ]
+            })
+            .collect();
+        if let Some(others) = &answer.others {
+            rows.push(vec![
+                format!("{} others", others.keys),
+                others.count.to_string(),
+                exact_or_none(others.fraction),
+                String::new(),
+            ]);
+        }
+        let head = ["Step", "Failures", "Fraction", "Cumulative"];
+        page.push(&table(
+            &format!("{} failures of {} results", answer.total, answer.results),
+            &head,
+            &rows,
+        ));
+        page.push("</section>\n");
+        Ok(())
+    }
+
+    /// The measurements of the product, by path and name.
+    fn series(&self) -> Result<Vec<Series>> {
+        let mut found: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+        let mut token = None;
+        loop {
+            let mut request = QueryPathsRequest::new()
+                .filter("partNumber == @0")
+                .substitutions([self.part_number])
+                .take(PATHS_OF_PAGE);
+            request.continuation_token = token;
+            let answer = self.session.query_paths(request)?;
+            for path in answer.paths {
+                let text = path.path.unwrap_or_default();
+                for (name, measurement) in path.measurements.into_iter().flatten() {
+                    found.insert((text.clone(), name), measurement.units);
+                }
+            }
+            token = answer.continuation_token;
+            if token.is_none() {
+                break;
+            }
+        }
+        Ok(found.into_iter().map(|((path, name), units)| Series { path, name, units }).collect())
+    }
+
+    fn measurements(&self, page: &mut Page) -> Result<()> {
+        let all = self.series()?;
+        let most = self.options.measurements_max.unwrap_or(CHARTS_DEFAULT);
+        let shown = &all[..all.len().min(most)];
+        page.push("<section><h2>Measurements</h2>\n");
+        if shown.len() < all.len() {
+            page.push(&format!(
+                "<p>These are the first {} of {} measurements.</p>\n",
+                shown.len(),
+                all.len()
+            ));
+        }
+        let mut rows = Vec::new();
+        let mut charts = String::new();
+        for series in shown {
+            match self.measurement(series) {
+                Ok((row, chart)) => {
+                    rows.push(row);
+                    charts.push_str(&chart);
+                }
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                    charts.push_str(&refused(series, &error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let head = [
+            "Measurement",
+            "Unit",
+            "n",
+            "Mean",
+            "Lowest",
+            "Highest",
+            "Within deviation",
+            "Overall deviation",
+            "Low limit",
+            "High limit",
+            "Cp",
+            "Cpk",
+            "Pp",
+            "Ppk",
+            "Remarks",
+        ];
+        page.push(&table("Capability", &head, &rows));
+        page.push(&charts);
+        page.push("</section>\n");
+        Ok(())
+    }
+
+    fn measurement(&self, series: &Series) -> Result<(Vec<String>, String)> {
+        let control = Control::default();
+        let path = Some(series.path.clone());
+        let mut request = selected!(self, CapabilityRequest::new(series.name.clone()));
+        request.path.clone_from(&path);
+        let capability = self.session.capability(request, &control)?;
+        let mut request = selected!(self, HistogramRequest::new(series.name.clone()));
+        request.path.clone_from(&path);
+        let counts = self.session.histogram(request, &control)?;
+        let mut request = selected!(self, ControlChartRequest::new(series.name.clone()));
+        request.path.clone_from(&path);
+        request.take = Some(POINTS_MAX);
+        let chart = self.session.control_chart(request, &control)?;
+        let mut remarks = Vec::new();
+        let mut remark = |is: bool, text: String| {
+            if is {
+                remarks.push(text);
+            }
+        };
+        remark(capability.limits_vary, "the limits vary".to_owned());
+        remark(capability.limits_invalid, "the limits are no range".to_owned());
+        remark(capability.zero_deviation.overall, "all values are equal".to_owned());
+        remark(capability.not_numbers > 0, format!("{} are no numbers", capability.not_numbers));
+        remark(capability.skipped > 0, format!("{} were skipped", capability.skipped));
+        let mut row = vec![
+            isolated(&title(series)),
+            isolated(series.units.as_deref().unwrap_or_default()),
+            capability.n.to_string(),
+        ];
+        row.extend(
+            [
+                capability.mean,
+                capability.minimum,
+                capability.maximum,
+                capability.within_deviation,
+                capability.overall_deviation,
+                capability.low_limit,
+                capability.high_limit,
+                capability.cp,
+                capability.cpk,
+                capability.pp,
+                capability.ppk,
+            ]
+            .map(exact_or_none),
+        );
+        row.push(escaped(&remarks.join(", ")));
+        let mut html = heading(series);
+        let limits: Vec<(f64, &str)> =
+            [(capability.low_limit, "low"), (capability.high_limit, "high")]
+                .into_iter()
+                .filter_map(|(value, name)| Some((value?, name)))
+                .collect();
+        let ranges: Vec<Range> = counts
+            .ranges
+            .iter()
+            .map(|range| Range { lower: range.lower, upper: range.upper, count: range.count })
+            .collect();
+        html.push_str(&format!(
+            "<figure><figcaption>Histogram <span class=\"note\">{} values</span></figcaption>{}\
+             </figure>\n",
+            grouped(u64::try_from(counts.n).unwrap_or(0)),
+            histogram(&format!("Histogram of {}", series.name), &ranges, &limits)
+        ));
+        let rows: Vec<Vec<String>> = counts
+            .ranges
+            .iter()
+            .map(|range| vec![exact(range.lower), exact(range.upper), range.count.to_string()])
+            .collect();
+        html.push_str(&folded_table("The ranges", &["From", "To", "Values"], &rows));
+        html.push_str(&control_charts(series, &chart));
+        Ok((row, html))
+    }
+}
+
+fn title(series: &Series) -> String {
+    format!("{} > {}", series.path.replace('\n', " > "), series.name)
+}
+
+fn heading(series: &Series) -> String {
+    let units = series.units.as_deref().filter(|units| !units.is_empty());
+    let units = units.map_or_else(String::new, |units| format!(" ({})", isolated(units)));
+    format!("<h3>{}{units}</h3>\n", isolated(&title(series)))
+}
+
+fn refused(series: &Series, error: &Error) -> String {
+    format!("{}<p>{}</p>\n", heading(series), escaped(error.message()))
+}
+
+/// The chart of the values and that of their moving ranges.
+fn control_charts(series: &Series, chart: &ControlChart) -> String {
+    let lines = |limits: &ControlLimits| -> Vec<(f64, &'static str)> {
+        [(limits.center, "center"), (limits.lower, "lower"), (limits.upper, "upper")]
+            .into_iter()
+            .filter_map(|(value, name)| Some((value?, name)))
+            .collect()
+    };
+    let dot = |value: f64, rules: &[ChartRule], at: usize| {
+        let point = &chart.points[at];
+        Dot {
+            value,
+            is_broken: !rules.is_empty(),
+            title: format!(
+                "{} at {}: {}",
+                point.index,
+                point.started_at.to_rfc3339(),
+                exact(value)
+            ),
+        }
+    };
+    let points = || chart.points.iter().enumerate();
+    let values: Vec<Dot> = points()
+        .map(|(at, point)| {
+            let of_value: Vec<ChartRule> = point
+                .rules
+                .iter()
+                .filter(|rule| !point.range_rules.contains(rule))
+                .copied()
+                .collect();
+            dot(point.value, &of_value, at)
+        })
+        .collect();
+    let ranges: Vec<Dot> =
+        points().filter_map(|(at, p)| Some(dot(p.range?, &p.range_rules, at))).collect();
+    let more = if chart.continuation_token.is_some() { "the first 1,000 points" } else { "" };
+    let mut html = format!(
+        "<figure><figcaption>Control chart of the values <span class=\"note\">{more}</span>\
+         </figcaption>{}</figure>\n<figure><figcaption>Control chart of the ranges</figcaption>{}\
+         </figure>\n",
+        dots(&format!("Control chart of {}", series.name), &values, &lines(&chart.limits)),
+        dots(&format!("Ranges of {}", series.name), &ranges, &lines(&chart.range_limits))
+    );
+    let limits =
+        [("values", &chart.limits), ("ranges", &chart.range_limits)].map(|(of, limits)| {
+            vec![
+                of.to_owned(),
+                exact_or_none(limits.center),
+                exact_or_none(limits.lower),
+                exact_or_none(limits.upper),
+            ]
+        });
+    html.push_str(&folded_table(
+        "The control limits",
+        &["Of", "Center", "Lower", "Upper"],
+        &limits,
+    ));
+    let rows: Vec<Vec<String>> = chart
+        .points
+        .iter()
+        .map(|point| {
+            let rules: Vec<String> = point.rules.iter().map(ToString::to_string).collect();
+            vec![
+                point.index.to_string(),
+                exact(point.value),
+                exact_or_none(point.range),
+                isolated(&point.started_at.to_rfc3339()),
+                isolated(&point.result_id),
+                escaped(&rules.join(", ")),
+            ]
+        })
+        .collect();
+    let head = ["Number", "Value", "Range", "Started at", "Result", "Breaks"];
+    html.push_str(&folded_table("The points", &head, &rows));
+    html
+}
+
+fn key(group: &YieldGroup) -> String {
+    group.keys.iter().map(|key| key.as_deref().unwrap_or("none")).collect::<Vec<_>>().join(", ")
+}
+
+fn yield_head(of: &str) -> [&str; 9] {
+    [
+        of,
+        "First-pass yield",
+        "Final yield",
+        "Yield of results",
+        "Retest rate",
+        "Units",
+        "Good",
+        "Bad",
+        "Retests",
+    ]
+}
+
+fn yield_rows(groups: &[YieldGroup]) -> Vec<Vec<String>> {
+    let row = |group: &YieldGroup| {
+        let mut row = vec![isolated(&key(group))];
+        let fractions =
+            [group.first_pass_yield, group.final_yield, group.result_yield, group.retest_rate];
+        row.extend(fractions.map(exact_or_none));
+        row.extend([group.units, group.good, group.bad, group.retests].map(|n| n.to_string()));
+        row
+    };
+    groups.iter().map(row).collect()
+}

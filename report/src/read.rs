@@ -1,0 +1,275 @@
+//! Reads the columns of a waveform: their pyramids in one pass, and the rows of a few places.
+
+use stationdb::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use stationdb::arrow::compute::filter_record_batch;
+use stationdb::arrow::datatypes::{
+    Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType,
+};
+use stationdb::prelude::*;
+use stationdb::tables::{
+    Column, ColumnFilter, ColumnOrderBy, ColumnType, DataType, FilterOperation, ScanRequest,
+    TableId,
+};
+use stationdb::{Control, Error, Result, Session};
+
+use crate::pyramid::{Allowed, Bounds, Place, Pyramid};
+use crate::x_axis::XAxis;
+
+/// The pyramid of a column, of whichever type.
+pub(crate) enum Heights {
+    Doubles(Pyramid<f64>),
+    Longs(Pyramid<i64>),
+}
+
+/// What is read.
+pub(crate) struct Question<'q> {
+    pub session: &'q Session,
+    pub table: &'q TableId,
+    pub x: &'q Column,
+    pub ys: &'q [Column],
+    pub filters: &'q [ColumnFilter],
+}
+
+/// What one pass knows.
+pub(crate) struct Pass {
+    pub x: XAxis,
+    pub heights: Vec<Heights>,
+    /// x of the first row of each interval of the pyramids, before they are merged further.
+    pub starts: Vec<i64>,
+    pub rows_each: u64,
+    pub rows: u64,
+}
+
+/// Values as slices of one of two types.
+enum Numbers<'a> {
+    Doubles(std::borrow::Cow<'a, [f64]>),
+    Longs(std::borrow::Cow<'a, [i64]>),
+}
+
+impl Question<'_> {
+    fn request(&self, more: Vec<ColumnFilter>) -> ScanRequest {
+        let mut columns = vec![self.x.name.clone()];
+        for y in self.ys {
+            if !columns.contains(&y.name) {
+                columns.push(y.name.clone());
+            }
+        }
+        let mut request = ScanRequest::new().columns(columns);
+        request.filters = Some(self.filters.iter().cloned().chain(more).collect());
+        if self.x.column_type != ColumnType::Index {
+            request.order_by = Some(vec![ColumnOrderBy::new(self.x.name.clone())]);
+        }
+        request
+    }
+
+    /// Hands the rows to `take` in the order of x: x, then each column.
+    fn scan(
+        &self,
+        more: Vec<ColumnFilter>,
+        mut take: impl FnMut(&[i64], &[&ArrayRef]) -> Result<()>,
+    ) -> Result<()> {
+        let stream = self.session.scan(self.table, self.request(more), &Control::default())?;
+        for batch in stream {
+            let batch = with_x(batch?, &self.x.name)?;
+            let xs = xs_of(column(&batch, &self.x.name)?)?;
+            let ys = self.ys.iter().map(|y| column(&batch, &y.name));
+            take(&xs, &ys.collect::<Result<Vec<_>>>()?)?;
+        }
+        Ok(())
+    }
+
+    /// Reads all rows once. The limits are those of each column.
+    pub(crate) fn pass(&self, bounds: Bounds, limits: &[Vec<Allowed>]) -> Result<Pass> {
+        let mut pass = Pass {
+            x: XAxis::new(self.x),
+            heights: self
+                .ys
+                .iter()
+                .zip(limits)
+                .map(|(y, allowed)| {
+                    if is_long(y.data_type) {
+                        Heights::Longs(Pyramid::new(bounds, allowed.clone()))
+                    } else {
+                        Heights::Doubles(Pyramid::new(bounds, allowed.clone()))
+                    }
+                })
+                .collect(),
+            starts: Vec::new(),
+            rows_each: 1,
+            rows: 0,
+        };
+        self.scan(Vec::new(), |xs, ys| {
+            pass.x.extend(xs);
+            pass.start(xs, bounds.intervals_max);
+            for (heights, y) in pass.heights.iter_mut().zip(ys) {
+                let nulls = y.nulls().filter(|nulls| nulls.null_count() > 0);
+                let is_null = |at: usize| nulls.is_some_and(|nulls| nulls.is_null(at));
+                match (heights, numbers(y)?) {
+                    (Heights::Doubles(pyramid), Numbers::Doubles(values)) => {
+                        pyramid.extend(xs, &values, is_null);
+                    }
+                    (Heights::Longs(pyramid), Numbers::Longs(values)) => {
+                        pyramid.extend(xs, &values, is_null);
+                    }
+                    _ => return Err(Error::corrupt("a column has values of another type")),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(pass)
+    }
+
+    /// Reads the rows with x from `from` up to `to`, without `to` unless it is the end.
+    pub(crate) fn rows(&self, pass: &Pass, from: i64, to: Option<i64>) -> Result<Rows> {
+        let filter =
+            |operation, x| ColumnFilter::new(self.x.name.clone(), operation).value(pass.x.text(x));
+        let mut more = vec![filter(FilterOperation::GreaterThanEquals, from)];
+        more.push(match to {
+            Some(to) => filter(FilterOperation::LessThan, to),
+            None => filter(FilterOperation::LessThanEquals, pass.x.last),
+        });
+        let mut rows = Rows {
+            xs: Vec::new(),
+            values: pass
+                .heights
+                .iter()
+                .map(|heights| match heights {
+                    Heights::Doubles(_) => Values::Doubles(Vec::new()),
+                    Heights::Longs(_) => Values::Longs(Vec::new()),
+                })
+                .collect(),
+        };
+        self.scan(more, |xs, ys| {
+            rows.xs.extend_from_slice(xs);
+            for (into, y) in rows.values.iter_mut().zip(ys) {
+                match (into, numbers(y)?) {
+                    (Values::Doubles(into), Numbers::Doubles(values)) => {
+                        let values = values.iter().enumerate();
+                        into.extend(
+                            values.map(|(at, &v)| if y.is_null(at) { f64::NAN } else { v }),
+                        );
+                    }
+                    (Values::Longs(into), Numbers::Longs(values)) => {
+                        let values = values.iter().enumerate();
+                        into.extend(values.map(|(at, &v)| (!y.is_null(at)).then_some(v)));
+                    }
+                    _ => return Err(Error::corrupt("a column has values of another type")),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+/// Rows of a place.
+pub(crate) struct Rows {
+    pub xs: Vec<i64>,
+    pub values: Vec<Values>,
+}
+
+/// The values of a column; NaN and none where there is nothing to draw.
+pub(crate) enum Values {
+    Doubles(Vec<f64>),
+    Longs(Vec<Option<i64>>),
+}
+
+impl Pass {
+    /// Notes x where intervals begin, as the pyramids divide the rows.
+    fn start(&mut self, xs: &[i64], intervals_max: usize) {
+        let mut at = 0;
+        while at < xs.len() {
+            let row = self.rows + at as u64;
+            if row / self.rows_each >= intervals_max as u64 {
+                self.starts = self.starts.iter().copied().step_by(2).collect();
+                self.rows_each *= 2;
+            }
+            let behind = row % self.rows_each;
+            if behind == 0 {
+                self.starts.push(xs[at]);
+            }
+            at += usize::try_from(self.rows_each - behind).unwrap_or(usize::MAX);
+        }
+        self.rows += xs.len() as u64;
+    }
+
+    /// The number of the interval in which x is.
+    pub(crate) fn interval_of(&self, x: i64) -> usize {
+        let offset = self.x.offset(x);
+        let after = self.starts.partition_point(|&start| self.x.offset(start) <= offset);
+        after.saturating_sub(1)
+    }
+
+    /// The interval of a row.
+    pub(crate) fn interval_at(&self, place: Place) -> usize {
+        usize::try_from(place.row / self.rows_each).unwrap_or(usize::MAX)
+    }
+}
+
+/// Whether values of the type are whole numbers of eight bytes.
+pub(crate) fn is_long(data_type: DataType) -> bool {
+    data_type == DataType::Int64 || data_type.is_time()
+}
+
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef> {
+    batch
+        .column_by_name(name)
+        .ok_or_else(|| Error::invalid(format!("reading the waveform: no column {name:?}")))
+}
+
+/// The rows that have an x which can be drawn.
+fn with_x(batch: RecordBatch, name: &str) -> Result<RecordBatch> {
+    let xs = column(&batch, name)?;
+    let mut is_drawn = vec![true; 0];
+    if xs.null_count() > 0 {
+        is_drawn = (0..xs.len()).map(|at| xs.is_valid(at)).collect();
+    }
+    if let Numbers::Doubles(values) = numbers(xs)?
+        && values.iter().any(|value| !value.is_finite())
+    {
+        is_drawn.resize(xs.len(), true);
+        for (is_drawn, value) in is_drawn.iter_mut().zip(values.iter()) {
+            *is_drawn &= value.is_finite();
+        }
+    }
+    if is_drawn.is_empty() {
+        return Ok(batch);
+    }
+    filter_record_batch(&batch, &BooleanArray::from(is_drawn))
+        .map_err(|error| Error::invalid(format!("leaving out rows without {name:?}: {error}")))
+}
+
+fn numbers(array: &ArrayRef) -> Result<Numbers<'_>> {
+    if let Some(array) = array.as_primitive_opt::<Float64Type>() {
+        return Ok(Numbers::Doubles(array.values()[..].into()));
+    }
+    if let Some(array) = array.as_primitive_opt::<Float32Type>() {
+        return Ok(Numbers::Doubles(array.values().iter().map(|&v| f64::from(v)).collect()));
+    }
+    if let Some(array) = array.as_primitive_opt::<Int32Type>() {
+        return Ok(Numbers::Doubles(array.values().iter().map(|&v| f64::from(v)).collect()));
+    }
+    let longs = array.as_primitive_opt::<Int64Type>().map(|array| &array.values()[..]);
+    let millis =
+        || array.as_primitive_opt::<TimestampMillisecondType>().map(|array| &array.values()[..]);
+    let micros =
+        || array.as_primitive_opt::<TimestampMicrosecondType>().map(|array| &array.values()[..]);
+    let nanos =
+        || array.as_primitive_opt::<TimestampNanosecondType>().map(|array| &array.values()[..]);
+    let longs = longs.or_else(millis).or_else(micros).or_else(nanos);
+    longs
+        .map(|values| Numbers::Longs(values.into()))
+        .ok_or_else(|| Error::invalid(format!("a column of {} has no numbers", array.data_type())))
+}
+
+/// x as whole numbers, or the bits of doubles.
+fn xs_of(array: &ArrayRef) -> Result<std::borrow::Cow<'_, [i64]>> {
+    if let Some(array) = array.as_primitive_opt::<Int32Type>() {
+        return Ok(array.values().iter().map(|&x| i64::from(x)).collect());
+    }
+    match numbers(array)? {
+        Numbers::Longs(values) => Ok(values),
+        Numbers::Doubles(values) => Ok(values.iter().map(|value| value.to_bits() as i64).collect()),
+    }
+}

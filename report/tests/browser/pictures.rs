@@ -1,0 +1,111 @@
+//! Pictures of the pages, light and dark, compared with those in `tests/pictures`.
+//!
+//! `STATIONDB_WRITE_PICTURES=1` writes them: look at them before they are committed.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use stationdb::chrono::{DateTime, Duration, Utc};
+use stationdb::prelude::*;
+use stationdb::serde_json::json;
+use stationdb_report::{Limits, PlotOptions, ProductOptions, plot_html, product_html, run_html};
+
+use crate::driver::{Browser, is_installed};
+use crate::sizes;
+use crate::stores::{Bench, waves};
+
+/// Fonts differ between systems: the part of pixels that may differ clearly.
+const DIFFERENT_MAX: f64 = 0.04;
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/pictures").join(name)
+}
+
+/// The part of pixels that differ clearly, as the browser reads both files; 1 for other sizes.
+fn difference(browser: &Browser, one: &[u8], other: &[u8]) -> f64 {
+    let [one, other] = [one, other].map(|bytes| STANDARD.encode(bytes));
+    let script = format!(
+        "const read = async (text) => {{
+           const image = new Image(); image.src = 'data:image/png;base64,' + text; await image.decode();
+           const canvas = document.createElement('canvas');
+           canvas.width = image.width; canvas.height = image.height;
+           const context = canvas.getContext('2d'); context.drawImage(image, 0, 0);
+           return context.getImageData(0, 0, image.width, image.height); }};
+         return Promise.all([read('{one}'), read('{other}')]).then(([a, b]) => {{
+           if (a.width !== b.width || a.height !== b.height) {{ return 1; }}
+           let count = 0;
+           for (let at = 0; at < a.data.length; at += 4) {{
+             const away = Math.max(...[0, 1, 2].map(c => Math.abs(a.data[at + c] - b.data[at + c])));
+             count += away > 48;
+           }}
+           return count / (a.data.length / 4); }});"
+    );
+    browser.run(&script).as_f64().unwrap()
+}
+
+/// A product with some weeks of results.
+fn results(bench: &Bench) -> stationdb::results::TestResultId {
+    let first: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
+    let mut last = None;
+    for at in 0..60_i64 {
+        let value = 3.3 + (at as f64 * 1.7).sin() / 30.0;
+        let run = Run::begin("P-1", format!("SN-{}", at % 50), "final test")
+            .started_at(first + Duration::hours(at * 17))
+            .operator("ada")
+            .start(&bench.session)
+            .unwrap();
+        let power = run.sequence("Power").unwrap();
+        power.step("Supply").measure("VOUT", value, "V").limits(3.27, 3.33).finish().unwrap();
+        power.step("Ripple").measure("VAC", value / 300.0, "V").at_most(0.0111).finish().unwrap();
+        power.finish().unwrap();
+        run.step("Label").measure_text("text", "OK").equals("OK").finish().unwrap();
+        last = Some(run.id().clone());
+        run.finish().unwrap();
+    }
+    last.unwrap()
+}
+
+#[test]
+fn pages_look_as_before() {
+    let is_written = std::env::var("STATIONDB_WRITE_PICTURES").is_ok();
+    if !(sizes::does("report_compared") || is_written) || !is_installed() {
+        return;
+    }
+    let bench = Bench::new();
+    let table = waves(&bench.session, 300_000, (123_456, 9.0));
+    let limits = Limits::new("Gain", Some(-3.0), Some(3.0)).of_column("volts");
+    let options = PlotOptions::new().limits(limits).mark("plug pulled", "2026-01-01T00:00:10Z");
+    let result = results(&bench);
+    let pages = [
+        ("plot", plot_html(&bench.session, &table, &options).unwrap()),
+        ("run", run_html(&bench.session, &result).unwrap()),
+        ("product", product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap()),
+    ];
+    let browser = Browser::open();
+    let mut problems = Vec::new();
+    for (name, page) in pages {
+        let path = bench.write(&format!("{name}.html"), &page);
+        for scheme in ["light", "dark"] {
+            let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+            browser.tool("Emulation.setEmulatedMedia", &features);
+            browser.show(&path);
+            assert_eq!(browser.console(), [""; 0]);
+            let picture = browser.picture();
+            let file = file(&format!("{name}-{scheme}.png"));
+            if is_written {
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(&file, &picture).unwrap();
+                continue;
+            }
+            let empty = bench.write("empty.html", "<!DOCTYPE html><title>empty</title>");
+            browser.show(&empty);
+            let different = difference(&browser, &std::fs::read(&file).unwrap(), &picture);
+            println!("{name} {scheme}: {:.2} % of the pixels differ", different * 100.0);
+            if different > DIFFERENT_MAX {
+                problems.push(format!("{name} {scheme}: {different}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:?}");
+}

@@ -1,0 +1,254 @@
+//! What the pages contain, without a browser.
+
+use stationdb::prelude::*;
+use stationdb::products::CreateProductRequest;
+use stationdb::results::{
+    CapabilityRequest, ControlChartRequest, FailureParetoRequest, HistogramRequest, YieldsRequest,
+};
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, TableId,
+};
+use stationdb::{Control, ErrorKind, Identity, Session, Store};
+use stationdb_report::{
+    Limits, PlotOptions, ProductOptions, full_bytes, plot_html, product_html, run_html, store_html,
+};
+
+fn table(session: &Session, rows: usize) -> TableId {
+    let columns = [
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("volts", DataType::Float64).column_type(ColumnType::Nullable),
+        Column::new("note", DataType::String),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns).name("Loop")).unwrap();
+    let row = |at: usize| {
+        let volts = (at % 7 != 3).then(|| format!("{}", (at as f64 / 50.0).sin()));
+        vec![Some((at * at).to_string()), volts, Some("x".to_owned())]
+    };
+    let frame = DataFrame::new().data((0..rows).map(row));
+    let request = AppendTableDataRequest::new().frame(frame);
+    session.append_table_data(&id, request).unwrap();
+    id
+}
+
+/// The texts of the cells of a page.
+fn cells(page: &str) -> Vec<String> {
+    let cells = page.split("<td>").skip(1).map(|cell| cell.split("</td>").next().unwrap());
+    cells.map(|cell| cell.replace("<bdi>", "").replace("</bdi>", "")).collect()
+}
+
+#[test]
+fn plots_refuse_what_they_cannot_show() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = table(&session, 10);
+    for (options, message) in [
+        (
+            PlotOptions::new().columns(["amps"]),
+            "plotting \"Loop\": the table has no column \"amps\"",
+        ),
+        (PlotOptions::new().columns(["note"]), "the column \"note\" is not of numbers"),
+        (PlotOptions::new().x_column("note"), "the column \"note\" is not of numbers"),
+        (PlotOptions::new().mark("plug", "noon"), "marking \"plug\": \"noon\" is no value"),
+    ] {
+        let error = plot_html(&session, &id, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.message().contains(message), "{error}");
+    }
+    let many = PlotOptions::new().columns(vec!["volts"; 65]);
+    assert_eq!(plot_html(&session, &id, &many).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    let none = TableId::from("none");
+    let error = plot_html(&session, &none, &PlotOptions::new()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument), "{error}");
+    let only_x = PlotOptions::new().x_column("volts").columns(["t"]);
+    assert!(plot_html(&session, &id, &only_x).unwrap().contains("Loop"));
+}
+
+#[test]
+fn a_plot_says_what_it_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = table(&session, 1_000);
+    let limits = Limits::new("band", Some(-0.5), None).of_column("volts");
+    let page = plot_html(&session, &id, &PlotOptions::new().limits(limits)).unwrap();
+    let cells = cells(&page);
+    let violating = (0..1_000_u32)
+        .filter(|at| at % 7 != 3 && (f64::from(*at) / 50.0).sin() < -0.5)
+        .count()
+        .to_string();
+    // Samples, nulls, and rows that break the limit.
+    for text in ["1,000", "143", "band: -0.5 to …", violating.as_str()] {
+        assert!(cells.iter().any(|cell| cell == text), "{text}: {cells:?}");
+    }
+    // The whole file is no longer than it was said to be.
+    let full = PlotOptions::new().full(true);
+    let said = full_bytes(&session, &id, &full).unwrap();
+    assert!(plot_html(&session, &id, &full).unwrap().len() as u64 <= said + 30_000);
+    // With few bytes there are fewer intervals.
+    let small = PlotOptions::new().column_bytes(0);
+    assert!(plot_html(&session, &id, &small).unwrap().len() <= page.len());
+}
+
+#[test]
+fn a_report_is_made_of_a_store_that_another_one_has_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let owner = Store::open(&path).unwrap();
+    let id = table(&owner.session(Identity::user("ada")), 100);
+    let view = Store::look(&path).unwrap();
+    let session = view.session(Identity::user("eve"));
+    let page = plot_html(&session, &id, &PlotOptions::new()).unwrap();
+    assert!(page.contains("100 samples"));
+    drop(session);
+    view.close().unwrap();
+    owner.close().unwrap();
+}
+
+#[test]
+fn a_run_shows_its_steps_measurements_files_and_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let run = Run::begin("P-1", "SN-<7>", "final & test").start(&session).unwrap();
+    let sequence = run.sequence("power").unwrap();
+    sequence.step("supply").measure("VOUT", 0.1 + 0.2, "V").limits(0.2, 0.25).finish().unwrap();
+    sequence.finish().unwrap();
+    run.step("</details>").measure_text("serial", "<b>").equals("<b>").finish().unwrap();
+    let columns = [
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("volts", DataType::Float64),
+    ];
+    let table = run.create_table(CreateTableRequest::new(columns).name("Samples")).unwrap();
+    let row = |cells: [&str; 2]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+    let rows = DataFrame::new().data([row(["0", "1"]), row(["1", "2"])]);
+    session.append_table_data(&table, AppendTableDataRequest::new().frame(rows)).unwrap();
+    let name = stationdb::files::UploadFileRequest::new().name("log.txt");
+    let file = session.upload_file(&mut &b"12345"[..], name, &Control::default()).unwrap();
+    run.attach_file(&file).unwrap();
+    let id = run.id().clone();
+    run.finish().unwrap();
+    let page = run_html(&session, &id).unwrap();
+    for text in [
+        "SN-&lt;7&gt;",
+        "final &amp; test",
+        "0.30000000000000004",
+        "&lt;/details&gt;",
+        "<bdi>&lt;b&gt;</bdi>",
+        "✗ <bdi>FAILED</bdi>",
+        "log.txt",
+        "5 bytes",
+        "<bdi>Samples</bdi></h2>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+    let (power, supply) = (page.find("<bdi>power</bdi>"), page.find("<bdi>supply</bdi>"));
+    assert!(power.unwrap() < supply.unwrap());
+    let none = stationdb::results::TestResultId::from("none");
+    assert_eq!(run_html(&session, &none).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// Each number of the library's figures is in the page with all its digits.
+#[test]
+fn numbers_of_a_product_are_those_of_the_library() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let product = CreateProductRequest::new("P-1");
+    session.create_products(vec![product]).unwrap().require_all().unwrap();
+    for at in 0..40 {
+        let value = 3.3 + (f64::from(at) * 1.7).sin() / 30.0;
+        let run = Run::begin("P-1", format!("SN-{}", at % 25), "final").start(&session).unwrap();
+        run.step("supply").measure("VOUT", value, "V").limits(3.28, 3.34).finish().unwrap();
+        run.step("ripple").measure("AC", value / 100.0, "V").at_most(0.033).finish().unwrap();
+        run.finish().unwrap();
+    }
+    let other = Run::begin("P-2", "SN-1", "final").start(&session).unwrap();
+    other.step("supply").measure("VOUT", 77.0, "V").limits(3.28, 3.34).finish().unwrap();
+    other.finish().unwrap();
+    let page = product_html(&session, "P-1", &ProductOptions::new()).unwrap();
+    let cells = cells(&page);
+    let shown = |value: Option<f64>| {
+        let value = value.unwrap();
+        let is_there = cells
+            .iter()
+            .any(|cell| cell.parse::<f64>().is_ok_and(|cell| cell.to_bits() == value.to_bits()));
+        assert!(is_there, "{value} is not in the page");
+    };
+    let control = Control::default();
+    let filter = "partNumber == \"P-1\"";
+    let yields = YieldsRequest::new().filter(filter).group_by(["WEEK".to_owned()]);
+    for group in session.yields(yields, &control).unwrap().groups {
+        shown(group.first_pass_yield);
+        shown(group.final_yield);
+        shown(group.result_yield);
+        shown(group.retest_rate);
+    }
+    let pareto = FailureParetoRequest::new().filter(filter);
+    let pareto = session.failure_pareto(pareto, &control).unwrap();
+    assert_eq!(pareto.entries.len(), 2);
+    for entry in pareto.entries {
+        shown(entry.fraction);
+        shown(entry.cumulative);
+    }
+    for name in ["VOUT", "AC"] {
+        let request = CapabilityRequest::new(name).filter(filter);
+        let capability = session.capability(request, &control).unwrap();
+        for value in [
+            capability.mean,
+            capability.minimum,
+            capability.maximum,
+            capability.within_deviation,
+            capability.overall_deviation,
+            capability.high_limit,
+            capability.cpk,
+            capability.ppk,
+        ] {
+            shown(value);
+        }
+        let request = HistogramRequest::new(name).filter(filter);
+        for range in session.histogram(request, &control).unwrap().ranges {
+            shown(Some(range.lower));
+            shown(Some(range.upper));
+        }
+        let request = ControlChartRequest::new(name).filter(filter);
+        let chart = session.control_chart(request, &control).unwrap();
+        for limits in [&chart.limits, &chart.range_limits] {
+            shown(limits.center);
+            shown(limits.upper);
+        }
+        assert_eq!(chart.points.len(), 40);
+        for point in chart.points {
+            shown(Some(point.value));
+        }
+    }
+    assert!(!cells.iter().any(|cell| cell == "77"));
+    // A further condition selects among the results of the product.
+    let few = ProductOptions::new().filter("serialNumber == \"SN-1\" || partNumber == \"P-2\"");
+    let few = product_html(&session, "P-1", &few).unwrap();
+    assert!(few.len() < page.len() && !few.contains("<td>77</td>"));
+    let bad = ProductOptions::new().filter("partNumber ==");
+    assert_eq!(product_html(&session, "P-1", &bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn a_store_says_what_is_in_it_and_how_it_grew() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    table(&session, 1_234);
+    let run = Run::begin("P-1", "SN-1", "final").start(&session).unwrap();
+    run.finish().unwrap();
+    let page = store_html(&store, &session, "<bench>", &Control::default()).unwrap();
+    assert!(page.contains("Store &lt;bench&gt;") && page.contains("No damage was found"));
+    let cells = cells(&page);
+    let month = stationdb::chrono::Utc::now().format("%Y-%m").to_string();
+    for [name, count] in [["table", "1"], ["test result", "1"], [month.as_str(), "1234"]] {
+        assert!(cells.windows(2).any(|pair| pair == [name, count]), "{name}: {cells:?}");
+    }
+    let control = Control::default();
+    control.cancel();
+    let error = store_html(&store, &session, "bench", &control).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
