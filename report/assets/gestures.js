@@ -45,19 +45,23 @@ gestures.drag = function (view, over) {
   }
 };
 
-// One finger moves, two zoom.
+// One finger moves to the sides, two zoom. One finger up or down scrolls the page.
 gestures.touch = function (view, over, placeAt) {
   let last = null;
   const read = (event) => {
     const [a, b] = event.touches;
     return b
-      ? { middle: (a.clientX + b.clientX) / 2, apart: Math.abs(a.clientX - b.clientX) }
-      : { middle: a.clientX, apart: 0 };
+      ? { middle: (a.clientX + b.clientX) / 2, apart: Math.abs(a.clientX - b.clientX), y: a.clientY }
+      : { middle: a.clientX, apart: 0, y: a.clientY };
   };
   over.addEventListener("touchstart", (event) => { last = read(event); }, { passive: true });
   over.addEventListener("touchmove", (event) => {
-    event.preventDefault();
     const now = read(event);
+    if (event.touches.length === 1 && Math.abs(now.y - last.y) > Math.abs(now.middle - last.middle)) {
+      last = now;
+      return;
+    }
+    event.preventDefault();
     view.pan((last.middle - now.middle) / over.clientWidth);
     if (last.apart > 10 && now.apart > 10) {
       view.zoom(last.apart / now.apart, placeAt(now.middle));

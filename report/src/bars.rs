@@ -61,6 +61,8 @@ pub(crate) struct Bar {
     pub class: &'static str,
 }
 
+/// Width of a bar; a few wide ones look like one.
+const BAR_MAX: f64 = 72.0;
 /// Texts below bars that fit beside each other.
 const NAMES_MAX: usize = 13;
 /// Characters of a text below a bar.
@@ -77,6 +79,7 @@ pub(crate) fn bars(
     let y = y_scale(0.0, highest.unwrap_or(most).max(f64::MIN_POSITIVE));
     let mut out = begin(label) + &grid(&y);
     let step = (WIDTH - LEFT) / bars.len().max(1) as f64;
+    let width = (step * 0.8).min(BAR_MAX);
     let named = bars.len().div_ceil(NAMES_MAX).max(1);
     for (at, bar) in bars.iter().enumerate() {
         let left = LEFT + at as f64 * step;
@@ -85,8 +88,8 @@ pub(crate) fn bars(
             "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
              <title>{}</title></rect>",
             bar.class,
-            left + step * 0.1,
-            step * 0.8,
+            left + (step - width) / 2.0,
+            width,
             (y.start - top).max(0.0),
             escaped(&bar.title)
         ));

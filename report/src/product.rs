@@ -157,7 +157,8 @@ impl Product<'_> {
         let drawn: Vec<Bar> = weeks
             .iter()
             .map(|week| Bar {
-                name: key(week),
+                // The day on which it begins.
+                name: key(week).chars().take(10).collect(),
                 value: week.first_pass_yield.unwrap_or(0.0),
                 title: format!(
                     "{}: first pass {}, final {}, {} units",

@@ -182,7 +182,7 @@ fn place_json(x: &XAxis, at: i64) -> Value {
 /// x with all digits, and the unit of a number.
 fn at_text(x: &XAxis, at: i64) -> String {
     match &x.unit {
-        Some(unit) if !x.data_type.is_time() => format!("{} {unit}", x.text(at)),
+        Some(unit) if !x.data_type.is_time() => format!("{} {}", x.text(at), visible(unit)),
         _ => x.text(at),
     }
 }

@@ -83,6 +83,8 @@ impl Browser {
             }}}),
         );
         browser.session = answer["sessionId"].as_str().unwrap().to_owned();
+        // The page that it begins with goes on loading.
+        browser.command("POST", "/url", &json!({"url": "about:blank"}));
         browser
     }
 
@@ -116,7 +118,8 @@ impl Browser {
             (message["method"] == "Network.requestWillBeSent")
                 .then(|| message["params"]["request"]["url"].as_str().unwrap().to_owned())
         });
-        requests.collect()
+        // What the browser itself shows is no page of ours.
+        requests.filter(|url| !url.starts_with("chrome://")).collect()
     }
 
     /// The picture of the window as a PNG file.
