@@ -225,6 +225,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   plot Loop --y volts
+  plot Loop --y volts,amps --spec GAIN -o loop.html
   plot Loop --y volts,amps --spec GAIN -o loop.png
   plot --measurement VOUT --chart histogram
   plot --measurement VOUT --chart xbar --subgroup 5 --filter 'partNumber == \"P-1\"' -o vout.png")]
@@ -251,6 +252,13 @@ Examples:
   capability Gain --path 'Receiver > 1 kHz' --units dB --pass first
   capability VOUT --low 11.8 --high 12.2 --within range --subgroup 5")]
     Capability(Capability),
+    /// Writes a page: one HTML file that opens in a browser without a network.
+    #[command(after_help = "\
+Examples:
+  report run 61a7d6f0-0c1e-4d2c-9d6b-0a5d8f3f8f1e -o run.html
+  report product P-1 -o product.html --filter 'startedWithin <= \"90.00:00:00\"'
+  report store -o store.html")]
+    Report(Report),
     /// Lists the changes of the store, in the order of the commits.
     Changes {
         /// Only commits after this number.
@@ -453,9 +461,12 @@ pub struct Plot {
     /// Column of the x axis [default: the index].
     #[arg(long, value_name = "COLUMN", conflicts_with = "measurement")]
     pub x: Option<String>,
-    /// PNG file to write; it plots in the terminal if absent.
-    #[arg(long, short, value_name = "FILE.png")]
+    /// File to write: a page with all spikes, or a picture; it plots in the terminal if absent.
+    #[arg(long, short, value_name = "FILE.html|FILE.png")]
     pub output: Option<PathBuf>,
+    /// Writes every row into the page; says before how long it gets.
+    #[arg(long, requires = "output", conflicts_with = "measurement")]
+    pub full: bool,
     #[command(flatten)]
     pub range: Range,
     /// Id of a specification whose limits are drawn; may be repeated.
@@ -481,6 +492,35 @@ pub struct Plot {
     pub baseline: Option<i64>,
     #[command(flatten)]
     pub series: SeriesFlags,
+}
+
+/// What a page is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// A test result, with its steps, files and tables.
+    Run,
+    /// A product: yield, failures and measurements.
+    Product,
+    /// The store: contents, health and growth.
+    Store,
+}
+
+#[derive(Debug, Flags)]
+pub struct Report {
+    /// What the page is about.
+    #[arg(value_enum)]
+    pub subject: Subject,
+    /// Id of the test result, or part number of the product.
+    pub id: Option<String>,
+    /// HTML file to write.
+    #[arg(long, short, value_name = "FILE.html")]
+    pub output: PathBuf,
+    /// Condition on the test results of the product, in the filter language.
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Zone in which the weeks of a product begin.
+    #[arg(long, value_name = "ZONE")]
+    pub time_zone: Option<String>,
 }
 
 /// What is plotted of a measurement.

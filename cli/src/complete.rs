@@ -103,7 +103,7 @@ impl Completion {
             ("ls", Some("columns")) => {
                 CompletionTarget::Part(kind_names(first, fields::filter_fields))
             }
-            ("yield" | "pareto" | "capability" | "plot", Some("filter")) => {
+            ("yield" | "pareto" | "capability" | "plot" | "report", Some("filter")) => {
                 CompletionTarget::Part(kind_names(Some("results"), fields::filter_fields))
             }
             ("yield", Some("by")) => CompletionTarget::Part(groups()),
@@ -112,6 +112,9 @@ impl Completion {
             }
             ("plot", Some("chart")) => {
                 CompletionTarget::Word(["histogram", "imr", "xbar"].map(str::to_owned).to_vec())
+            }
+            ("report", None) if first.is_none() => {
+                CompletionTarget::Word(["run", "product", "store"].map(str::to_owned).to_vec())
             }
             (_, Some("kind")) => CompletionTarget::Word(kinds()),
             ("export" | "plot" | "show", None) if first.is_none() => {

@@ -101,7 +101,6 @@ fn health(store: &Store, session: &Session, control: &Control) -> Result<String>
     let report = store.verify(VerifyLevel::Headers, control)?;
     let mut out = String::from("<section><h2>Health</h2>\n");
     let numbers = [
-        ("Records checked", report.records),
         ("Files checked", report.files),
         ("Bytes of files", report.file_bytes),
         ("Number of the format", u64::from(report.format)),

@@ -13,9 +13,11 @@ mod lake;
 mod list;
 mod missing;
 mod openhtf;
+mod page;
 mod paths;
 mod picture;
 mod plot;
+mod report;
 mod rows;
 mod scale;
 #[cfg(feature = "sql")]
@@ -73,6 +75,7 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
         Command::Yield(asked) => figures::yields(desk, output, asked),
         Command::Pareto(asked) => figures::pareto(desk, output, asked),
         Command::Capability(asked) => figures::capability(desk, output, asked),
+        Command::Report(asked) => report::report(desk, output, asked),
         Command::Changes { since, take, follow } => {
             changes::changes(desk, output, *since, *take, *follow)
         }
@@ -128,6 +131,9 @@ mod tests {
             "yield",
             "pareto",
             "capability nothing",
+            "report run nothing -o nothing.html",
+            "report product nothing -o nothing.html",
+            "report store -o nothing.html",
             backup.as_str(),
             "verify",
         ] {

@@ -10,8 +10,10 @@ use stationdb::serde_json::json;
 use stationdb::tables::{
     DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
 };
+use stationdb_report::{Limits, PlotOptions};
 
 use super::drawing::{Curve, Drawing, LEFT_OUT, Limit, LimitKind, Marks};
+use super::page::has_extension;
 use super::rows::{DraftFile, has_column};
 use super::scale::number;
 use super::{picture, terminal};
@@ -29,17 +31,23 @@ const PICTURE_INTERVALS: i64 = 1000;
 
 /// Refuses files that are no pictures.
 pub fn check_output(plot: &Plot) -> Outcome {
-    let is_png = |path: &std::path::PathBuf| {
-        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
-    };
-    match plot.output.as_ref().filter(|path| !is_png(path)) {
+    match plot.output.as_ref().filter(|path| !has_extension(path, "png")) {
         None => Ok(()),
         Some(path) => Err(Failure::usage(format!("{}: plots are written as .png", path.display()))),
     }
 }
 
 pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
-    check_output(plot)?;
+    let page = plot.output.as_ref().filter(|path| has_extension(path, "html"));
+    if page.is_none() {
+        check_output(plot).map_err(|_| {
+            let path = plot.output.as_deref().unwrap_or(Path::new("")).display();
+            Failure::usage(format!("{path}: plots of tables are written as .html or .png"))
+        })?;
+        if plot.full {
+            return Err(Failure::usage("--full is for pages; name a file with -o FILE.html"));
+        }
+    }
     if plot.series != SeriesFlags::default() || plot.chart != Chart::Imr {
         return Err(Failure::usage(
             "--chart and the options of test results are for a measurement; name one with \
@@ -49,6 +57,9 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     let (bar, control) = Bar::new(desk.interrupt.control(), "reading", None);
     let session = desk.session().with_control(&control);
     let table = kinds::metadata(&session, plot.table.as_deref().unwrap_or_default())?;
+    if let Some(target) = page {
+        return to_page(&session, output, plot, &table, target, bar, desk);
+    }
     let (width, height) = terminal::size();
     let intervals = match &plot.output {
         Some(_) => PICTURE_INTERVALS,
@@ -74,6 +85,49 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     output.report(
         &message,
         &json!({"file": name, "points": points, "rows": rows, "isPartial": drawing.is_partial}),
+    )
+}
+
+/// Writes the page of a table.
+fn to_page(
+    session: &Session,
+    output: Output,
+    plot: &Plot,
+    table: &TableMetadata,
+    target: &Path,
+    bar: Bar,
+    desk: &Desk,
+) -> Outcome {
+    let id = table.id.clone().unwrap_or_default();
+    let mut options = PlotOptions::new()
+        .columns(names(&plot.y, |name| has_column(table, name)))
+        .filters(conditions::filters(table, &plot.range)?)
+        .full(plot.full);
+    if let Some(x) = &plot.x {
+        options = options.x_column(x);
+    }
+    for &value in &plot.limit {
+        options = options.line(format!("limit {}", number(value)), value);
+    }
+    for spec in &plot.spec {
+        let found = specification(session, spec)?;
+        let side = |side: &str| found["limit"][side].as_f64();
+        let name = found["specId"].as_str().unwrap_or(spec);
+        options = options.limits(Limits::strict(name, side("min"), side("max")));
+    }
+    if plot.full {
+        let bytes = stationdb_report::full_bytes(session, &id, &options)?;
+        eprintln!("the page has up to {} MB", bytes.div_ceil(1_000_000));
+    }
+    let page = stationdb_report::plot_html(session, &id, &options)?;
+    drop(bar);
+    desk.interrupt.check()?;
+    super::page::save(target, &page)?;
+    let name = target.display().to_string();
+    let rows = table.row_count.unwrap_or(0);
+    output.report(
+        &format!("plotted {rows} rows to {name}"),
+        &json!({"file": name, "rows": rows, "bytes": page.len()}),
     )
 }
 

@@ -34,10 +34,12 @@ fn commands_that_read_see_the_newest_commit() {
     let all = parts.remove("all").and_then(|bytes| bytes.as_u64()).unwrap();
     let named: u64 = parts.values().map(|bytes| bytes.as_u64().unwrap()).sum();
     assert!(named <= all && all - named < 4096, "{all} {parts:?}");
-    let readers: [&[&str]; 7] = [
+    let readers: [&[&str]; 9] = [
         &["search", "NEW-2"],
         &["export", "Loop", "-o", "loop.parquet"],
         &["plot", "Loop", "--y", "volts"],
+        &["plot", "Loop", "--y", "volts", "-o", "loop.html"],
+        &["report", "store", "-o", "store.html"],
         &["changes", "--take", "3"],
         &["verify"],
         &["verify", "--quick"],

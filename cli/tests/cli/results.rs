@@ -314,6 +314,30 @@ fn charts_are_pictures_too() {
 }
 
 #[test]
+fn reports_are_pages() {
+    let bench = bench();
+    let id = bench.json(&["ls", "results", "--take", "1", "--columns", "id"])[0]["id"].clone();
+    let id = id.as_str().unwrap();
+    let part = bench.json(&["ls", "products", "--columns", "partNumber"])[0]["partNumber"].clone();
+    let part = part.as_str().unwrap();
+    for (asked, file, text) in [
+        (&["run", id][..], "run.html", id),
+        (&["product", part], "product.html", "VOUT"),
+        (&["product", part, "--time-zone", "Europe/Berlin"], "zone.html", "VOUT"),
+        (&["store"], "store.html", "No damage was found"),
+    ] {
+        let said = bench.good(&[&["report"], asked, &["-o", file]].concat());
+        assert_eq!(said, format!("wrote {file}, which any browser opens\n"));
+        let page = bench.read(file);
+        assert!(page.starts_with("<!DOCTYPE html>") && page.contains(text), "{file}");
+    }
+    bench.run(&["report", "run", "none", "-o", "none.html"]).bad(5);
+    let narrow = ["report", "run", id, "--filter", "id == \"x\"", "-o", "none.html"];
+    assert!(bench.run(&narrow).bad(2).contains("are for products"));
+    assert!(!bench.names().contains(&"none.html".to_owned()));
+}
+
+#[test]
 fn wrong_figures_are_refused() {
     let bench = bench();
     let refused: [(&[&str], &str); 9] = [

@@ -166,6 +166,28 @@ fn a_plot_is_a_picture_or_text() {
 }
 
 #[test]
+fn a_plot_is_a_page_too() {
+    let bench = Bench::new();
+    let plot = ["plot", "Loop", "--y", "volts,amps", "--limit", "3"];
+    let said = bench.good(&[&plot[..], &["--spec", "GAIN", "-o", "a.html"]].concat());
+    assert!(said.starts_with("plotted ") && said.ends_with(" rows to a.html\n"), "{said}");
+    let page = bench.read("a.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    for part in ["GAIN</bdi>: -1 to 9", "limit 3", "<bdi>volts</bdi>", "<bdi>amps</bdi>"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let part = ["--to", "10", "--full", "-o", "part.html", "--json"];
+    let run = bench.run(&[&plot[..], &part].concat());
+    // How long it gets is said before.
+    assert_eq!((run.code, run.err.as_str()), (Some(0), "the page has up to 1 MB\n"));
+    let said: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(said["file"], "part.html");
+    assert_eq!(said["bytes"], bench.read("part.html").len());
+    assert!(bench.read("part.html").contains("10 samples"));
+    assert_eq!(bench.names(), ["a.html", "part.html"]);
+}
+
+#[test]
 fn a_plot_over_time_has_times_on_its_axis() {
     let bench = Bench::empty();
     let rows: String =

@@ -73,7 +73,7 @@ fn what_needs_the_store_itself_is_refused_with_its_owner() {
 #[test]
 fn a_wrong_request_is_refused() {
     let bench = Bench::new();
-    let refused: [(&[&str], &str); 16] = [
+    let refused: [(&[&str], &str); 19] = [
         (
             &["ls", "products", "--columns", "partNumber,colour"],
             "products have no column \"colour\"; there are ",
@@ -93,7 +93,13 @@ fn a_wrong_request_is_refused() {
         (&["export", "Loop", "--where", "t > x"], "\"x\""),
         (&["export", "Loop", "--columns", "ohms"], "ohms"),
         (&["plot", "Loop", "--y", "ohms"], "the table has no column \"ohms\""),
-        (&["plot", "Loop", "--y", "volts", "-o", "a.gif"], "a.gif: plots are written as .png"),
+        (
+            &["plot", "Loop", "--y", "volts", "-o", "a.gif"],
+            "a.gif: plots of tables are written as .html or .png",
+        ),
+        (&["plot", "Loop", "--y", "volts", "-o", "a.png", "--full"], "--full is for pages"),
+        (&["report", "run", "none", "-o", "a.png"], "a.png: pages are written as .html"),
+        (&["report", "run", "-o", "a.html"], "name the test result by its id"),
         (&["import", "history", "--as", "arrow", "--name", "x"], "--into"),
         (&["import", "history", "--name", "x"], ""),
     ];
