@@ -9,9 +9,6 @@ mod machine;
 mod measure;
 mod package;
 mod paperwork;
-mod plot;
-#[path = "../../cli/src/commands/scale.rs"]
-mod scale;
 mod steps;
 mod table;
 
@@ -33,12 +30,12 @@ use stationdb::tables::{
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
 use stationdb_formats::ImportFiles;
+use stationdb_report::{PlotOptions, plot_html, run_html};
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};
 use paperwork::properties;
-use plot::{Plot, grouped};
-use steps::{Steps, bytes, duration, size_of};
+use steps::{Steps, bytes, duration, grouped, size_of};
 
 const PROGRAM: &str = "station_day";
 const INTERVALS: i64 = 1000;
@@ -46,7 +43,7 @@ const INTERVALS: i64 = 1000;
 /// A day of a test station: measures this computer and stores everything in one store.
 #[derive(Parser)]
 struct Options {
-    /// Directory of the store and of the picture; created when missing.
+    /// Directory of the store and of the report; created when missing.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/station_day"))]
     dir: PathBuf,
     /// Samples to take.
@@ -386,6 +383,29 @@ fn report(
     text
 }
 
+/// Writes the report of the test, and the page of the columns of the user's file.
+fn write_reports(
+    session: &Session,
+    options: &Options,
+    steps: &Steps,
+    day: &Day,
+) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let report = options.dir.join("report.html");
+    std::fs::write(&report, run_html(session, &day.result_id)?)?;
+    let report = report.canonicalize()?;
+    steps.done(start, format!("wrote {}", report.display()));
+    steps.note("open it in a browser: it needs no network, and zooms to each of the worst samples");
+    if let Some(Imported { table_id, y, x }) = &day.csv {
+        let start = Instant::now();
+        let page = options.dir.join("csv.html");
+        let shown = PlotOptions::new().columns([y]).x_column(x);
+        std::fs::write(&page, plot_html(session, &table_id.as_str().into(), &shown)?)?;
+        steps.done(start, format!("wrote {}", page.display()));
+    }
+    Ok(())
+}
+
 /// Queries the store after it was opened again.
 fn answer(
     session: &Session,
@@ -433,42 +453,7 @@ fn answer(
         "the worst of all and the worst of the decimated rows is the same: {} ns",
         max(&kept)
     ));
-    let start = Instant::now();
-    let picture = options.dir.join("loop_time.png");
-    let seconds =
-        |points: &[(f64, f64)]| points.iter().map(|(x, y)| (x / 1e9, *y)).collect::<Vec<_>>();
-    let limit =
-        day.checks.iter().find(|check| check.name.starts_with("Loop time")).map(|_| 20_000.0);
-    plot::draw(
-        &picture,
-        &Plot {
-            title: "Loop time of the workbench",
-            x_label: "seconds since the test began",
-            y_label: "loop time (ns)",
-            all: &seconds(&all),
-            kept: &seconds(&kept),
-            limit,
-            log_scale: true,
-        },
-    )?;
-    steps.done(start, format!("drew {}", picture.display()));
-    if let Some(Imported { table_id, y, x }) = &day.csv {
-        let start = Instant::now();
-        let kept = table::decimated(session, table_id, x, y, INTERVALS)?;
-        let all = table::points(session, table_id, x, y)?;
-        let picture = options.dir.join("csv.png");
-        let plot = Plot {
-            title: y,
-            x_label: x,
-            y_label: y,
-            all: &all,
-            kept: &kept,
-            limit: None,
-            log_scale: false,
-        };
-        plot::draw(&picture, &plot)?;
-        steps.done(start, format!("drew {}", picture.display()));
-    }
+    write_reports(session, options, steps, day)?;
 
     let start = Instant::now();
     let (count, frame) = table::worst(session, &day.table_id, 20_000.0)?;

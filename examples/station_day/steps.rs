@@ -81,3 +81,16 @@ pub fn bar(len: u64, what: &'static str) -> ProgressBar {
     }
     bar.with_message(what)
 }
+
+/// Formats a number with commas between groups of three digits.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

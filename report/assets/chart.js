@@ -13,6 +13,12 @@ class Chart {
     if (column.unit) {
       caption.append(Chart.isolated(column.unit), ")");
     }
+    if (!view.x.ticksPerSecond) {
+      caption.append(" over ", Chart.isolated(view.x.name), view.x.unit ? " (" : "");
+      if (view.x.unit) {
+        caption.append(Chart.isolated(view.x.unit), ")");
+      }
+    }
     this.note = document.createElement("span");
     this.note.className = "note";
     caption.append(" ", this.note);
