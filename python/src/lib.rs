@@ -21,6 +21,7 @@ mod members;
 mod open;
 mod openhtf;
 mod record_view;
+mod report;
 mod rows;
 mod runs;
 mod session;
@@ -48,6 +49,8 @@ mod _stationdb {
     use super::openhtf::import_openhtf;
     #[pymodule_export]
     use super::record_view::RecordView;
+    #[pymodule_export]
+    use super::report::plot_page;
     #[pymodule_export]
     use super::rows::RowsCore;
     #[pymodule_export]

@@ -185,6 +185,28 @@ def test_a_plot_is_saved(loop: stationdb.Table, tmp_path: Path) -> None:
     assert (tmp_path / "plot.svg").read_text(encoding="utf-8").endswith("</svg>")
 
 
+def test_a_plot_is_a_page(db: stationdb.Store, tmp_path: Path) -> None:
+    table = db.tables.create("</iframe>", index="t")
+    volts = np.sin(np.arange(100_000) * 1e-3)
+    volts[77_777] = 9.0
+    table.append_waveform({"volts": volts}, dt=1)
+    plot = table.plot(low=-1.0, high=3.0)
+    frame = plot._repr_html_()
+    assert frame is not None and frame.startswith("<iframe srcdoc=") and len(frame) < 1_001_000
+    assert frame.count("</iframe>") == 1 and "sandbox=" in frame
+    plot.save(tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and "77777" in page and len(page) < 2_300_000
+    part = table.plot(start=0, stop=10)
+    part.save(tmp_path / "part.html")
+    assert "10 samples" in (tmp_path / "part.html").read_text(encoding="utf-8")
+    shots = db.tables.create_waveforms("shots", {"ch1": float})
+    shots.append_waveform({"ch1": np.zeros(5)}, dt=1.0, number=1)
+    assert shots.plot(number=1)._repr_html_() is None
+    with pytest.raises(stationdb.InvalidArgumentError, match="save the picture as .svg"):
+        shots.plot(number=1).save(tmp_path / "shot.html")
+
+
 def test_aggregates(db: stationdb.Store) -> None:
     table = db.tables.create("a", index="t")
     table.append({"t": range(6), "v": [1.0, 2.0, 3.0, None, 5.0, 6.0], "k": list("aabbcc")})

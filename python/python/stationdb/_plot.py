@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 from .errors import InvalidArgumentError
@@ -14,24 +15,56 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 16, 30, 44
 _COLOURS = ("#1f5fa8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#148f9c")
 
 
+#: Characters of a page inside a notebook, and those that it has beside its numbers.
+_INSIDE_MAX = 1_000_000
+_BESIDE = 300_000
+#: Makes the page of a table, with so many bytes of each column.
+Page = Callable[[int | None], str]
+
+
 class Plot:
-    """A picture of curves. Notebooks show it; `save` writes it into a file."""
+    """A picture of curves. Notebooks show it; `save` writes it into a file.
 
-    __slots__ = ("svg",)
+    The plot of a table is a page that zooms, in notebooks and as an HTML file.
+    """
 
-    def __init__(self, svg: str) -> None:
+    __slots__ = ("_columns", "_page", "svg")
+
+    def __init__(self, svg: str, page: Page | None = None, columns: int = 1) -> None:
         #: The picture as the text of an SVG file.
         self.svg = svg
+        self._page = page
+        self._columns = columns
 
     def _repr_svg_(self) -> str:
         return self.svg
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as an SVG file.
+    def _repr_html_(self) -> str | None:
+        """The page in a frame, of at most 1 MB. It is made of the rows as they are now."""
+        if self._page is None:
+            return None
+        room = (_INSIDE_MAX - _BESIDE) // max(1, self._columns)
+        source = html.escape(self._page(room), quote=True)
+        if len(source) > _INSIDE_MAX:
+            return None
+        return (
+            f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads allow-modals" '
+            'title="plot" width="100%" height="640" style="border: 0"></iframe>'
+        )
 
-        Raises `InvalidArgumentError` for a path that ends as that of another kind of picture.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture as an SVG file, or the page of a table as an HTML file.
+
+        Raises `InvalidArgumentError` for a path that ends as that of another kind of picture, and
+        for an HTML file of a numbered waveform.
         """
         ending = os.fspath(path).rpartition(".")[2].lower()
+        if ending in ("html", "htm"):
+            if self._page is None:
+                raise InvalidArgumentError("numbered waveforms have no page; save the picture as .svg")
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(self._page(None))
+            return
         if ending in ("png", "jpg", "jpeg", "gif", "pdf", "webp", "bmp", "tif", "tiff"):
             raise InvalidArgumentError(
                 f"the picture is SVG, and {os.fspath(path)!r} ends as {ending.upper()}; save it as .svg"

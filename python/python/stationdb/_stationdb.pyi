@@ -19,6 +19,7 @@ __all__ = [
     "append_results",
     "begin_run",
     "import_openhtf",
+    "plot_page",
     "import_table",
     "position",
     "register_subscriber",
@@ -194,6 +195,14 @@ def import_openhtf(
     workspace: str | None,
     again: bool,
 ) -> Any: ...
+def plot_page(
+    session: SessionCore,
+    table: str,
+    asked: dict[str, Any],
+    low: float | None,
+    high: float | None,
+    column_bytes: int | None,
+) -> str: ...
 def position(session: SessionCore) -> int: ...
 def register_subscriber(session: SessionCore, name: str) -> int: ...
 def advance_subscriber(session: SessionCore, name: str, position: int) -> None: ...

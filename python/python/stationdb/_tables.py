@@ -843,7 +843,9 @@ class Table:
         high: float | None = None,
         number: int | None = None,
     ) -> Plot:
-        """A picture of curves over the index, which notebooks show, and `save` writes as SVG.
+        """A picture of curves over the index, which notebooks show as a page that zooms.
+
+        `save` writes it as SVG, or as an HTML file that any browser opens without a network.
 
         It is drawn from decimated rows, so it shows every spike of a billion samples. `low` and
         `high` are limits, drawn as lines. Of a table of numbered waveforms `number` is the one to
@@ -855,7 +857,14 @@ class Table:
             raise InvalidArgumentError("the table has no numbered waveforms; leave number= out")
         rows = self.decimate(y, points=points, start=start, stop=stop)
         x, *names = rows.columns
-        return drawn(self.name, rows.to_numpy(), x, names, self.units, low, high)
+        plot = drawn(self.name, rows.to_numpy(), x, names, self.units, low, high)
+        asked = {**self._bounds(None, start, stop), "columns": [x, *names]}
+        core, session = self._made(), self._services._core
+
+        def page(column_bytes: int | None) -> str:
+            return _stationdb.plot_page(session, core.id, asked, low, high, column_bytes)
+
+        return Plot(plot.svg, page, len(names))
 
     def _is_numbered(self) -> bool:
         columns = {one["name"]: one["columnType"] for one in self.metadata()["columns"]}
