@@ -173,7 +173,7 @@ class Chart {
         } else {
           ctx.fillRect(bbox.left, bbox.top, bbox.width, Math.max(0, y - bbox.top));
         }
-        this.drawLine(plot, y, limits.name + (isLow ? " ≥ " : " ≤ ") + limit, !isLow);
+        this.drawLine(plot, y, limits.name + (isLow ? " \u2265 " : " \u2264 ") + limit, !isLow);
       }
     }
     for (const line of this.view.data.lines) {

@@ -46,13 +46,13 @@ class Waveform {
     line.append(
       tables.button("All", () => this.showAll(), "Shows all samples (Home)"),
       tables.button("+", () => this.zoom(0.5, middle()), "Zooms in (+)"),
-      tables.button("−", () => this.zoom(2, middle()), "Zooms out (-)"),
-      tables.button("◀", () => this.pan(-0.25), "Moves to the left (arrow left)"),
-      tables.button("▶", () => this.pan(0.25), "Moves to the right (arrow right)"));
+      tables.button("\u2212", () => this.zoom(2, middle()), "Zooms out (-)"),
+      tables.button("\u25c0", () => this.pan(-0.25), "Moves to the left (arrow left)"),
+      tables.button("\u25b6", () => this.pan(0.25), "Moves to the right (arrow right)"));
     if (this.data.columns.some((column) => column.violations.length > 0)) {
       line.append(
-        tables.button("◀ Violation", () => this.goToViolation(-1), "Shows the violation before (P)"),
-        tables.button("Violation ▶", () => this.goToViolation(1), "Shows the next violation (N)"));
+        tables.button("\u25c0 Violation", () => this.goToViolation(-1), "Shows the violation before (P)"),
+        tables.button("Violation \u25b6", () => this.goToViolation(1), "Shows the next violation (N)"));
     }
     line.append(tables.button("No cursors", () => this.clearCursors(), "Takes the cursors away (Escape)"));
     const hint = document.createElement("span");
@@ -179,16 +179,16 @@ class Waveform {
       }
     };
     const both = this.cursors.A !== null && this.cursors.B !== null;
-    row(["Column", ...places.flatMap(([name]) => [name + ": sample at", "value"]), ...(both ? ["B − A", "of x"] : [])], "th");
+    row(["Column", ...places.flatMap(([name]) => [name + ": sample at", "value"]), ...(both ? ["B \u2212 A", "of x"] : [])], "th");
     for (const chart of this.charts) {
       const key = (place) => chart.nearest(place);
       const found = places.map(([, place]) => key(place));
-      const cells = found.flatMap((key) => (key === null ? ["–", "–"] : [
+      const cells = found.flatMap((key) => (key === null ? ["\u2013", "\u2013"] : [
         times.exact(this.x, chart.levels.exactPlaceOf(key)), chart.levels.textOf(key)]));
       if (both) {
         const [a, b] = [key(this.cursors.A), key(this.cursors.B)];
         const value = (key) => (key < 0 ? chart.levels.rows.values.near[-key - 1] : chart.levels.values.near[key]);
-        cells.push(...(a === null || b === null ? ["–", "–"] : [
+        cells.push(...(a === null || b === null ? ["\u2013", "\u2013"] : [
           String(value(b) - value(a)),
           times.difference(this.x, chart.levels.exactPlaceOf(a), chart.levels.exactPlaceOf(b))]));
       }

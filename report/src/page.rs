@@ -168,6 +168,12 @@ mod tests {
         }
     }
 
+    /// Their hashes do not depend on how a document around the page is decoded.
+    #[test]
+    fn own_scripts_and_styles_are_ascii() {
+        assert!(SCRIPTS.iter().chain(STYLES).all(|text| text.is_ascii()));
+    }
+
     #[test]
     fn styles_name_no_file() {
         assert!(STYLES.iter().all(|text| !text.contains("url(")));
