@@ -1,10 +1,10 @@
 //! The files of a table as other readers see them: pyarrow, Polars and DuckDB read the same rows.
 //!
 //! `STATIONDB_PYTHON` names the interpreter; the default is `python3`. Readers that are not
-//! installed are skipped with a message.
+//! installed are skipped with a message. What they write is imported in `formats`.
 
-#[path = "common/interop_imports.rs"]
-mod interop_imports;
+#[path = "common/python.rs"]
+mod python;
 
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +16,8 @@ use stationdb::tables::{
     ExportFormat, ExportTableDataRequest, GetTableDataRequest,
 };
 use stationdb::{Control, Identity, Store};
+
+use python::python;
 
 /// Prints one line for each installed reader, with its name and its rows: integers and times as
 /// numbers, floats as the bits of a double, NaN as `nan`.
@@ -162,17 +164,6 @@ fn expected(data_type: DataType, cell: Option<&String>) -> Value {
             json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
         }
     }
-}
-
-fn python() -> Option<String> {
-    let named = std::env::var("STATIONDB_PYTHON").ok();
-    let interpreter = named.clone().unwrap_or_else(|| "python3".to_owned());
-    let runs = Command::new(&interpreter)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
-    assert!(runs || named.is_none(), "STATIONDB_PYTHON names {interpreter}, which does not run");
-    runs.then_some(interpreter)
 }
 
 fn check(python: &str, files: &[impl AsRef<Path>], rows: &[Vec<Value>], what: &str) {

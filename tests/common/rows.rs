@@ -4,13 +4,15 @@ use stationdb::arrow::array::RecordBatch;
 use stationdb::tables::{
     Column, ImportTableRequest, RowSource, SourceTable, TableSchema, TableSource,
 };
-use stationdb::{Control, Result};
+use stationdb::{Control, Error, Result};
 
 /// A table of batches: its request, its columns, and the batches that are left.
 pub(crate) struct Rows {
     pub request: ImportTableRequest,
     pub columns: Vec<Column>,
     pub batches: Vec<RecordBatch>,
+    /// What follows the last batch in place of the end.
+    pub fault: Option<Error>,
     is_at_table: bool,
 }
 
@@ -20,7 +22,7 @@ impl Rows {
         columns: Vec<Column>,
         batches: Vec<RecordBatch>,
     ) -> Self {
-        Self { request, columns, batches, is_at_table: false }
+        Self { request, columns, batches, fault: None, is_at_table: false }
     }
 }
 
@@ -30,7 +32,10 @@ impl RowSource for Rows {
     }
 
     fn next_batch(&mut self, _: &TableSchema, _: &Control) -> Result<Option<RecordBatch>> {
-        Ok((!self.batches.is_empty()).then(|| self.batches.remove(0)))
+        if !self.batches.is_empty() {
+            return Ok(Some(self.batches.remove(0)));
+        }
+        self.fault.take().map_or(Ok(None), Err)
     }
 }
 

@@ -26,6 +26,8 @@ mod packages;
 mod prelude;
 mod results;
 mod rewrite;
+#[path = "../common/rows.rs"]
+mod rows;
 mod runs;
 mod scenarios;
 mod sequence;

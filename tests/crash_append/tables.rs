@@ -4,10 +4,12 @@
 use crate::prelude::*;
 use std::ops::Range;
 
+use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use stationdb::tables::readers::ROW_NUMBER;
 use stationdb::tables::{CreateTableRequest, GetTableDataRequest, ImportTableRequest};
-use stationdb_formats::ImportFiles;
 
 use crate::each_barrier_is_found;
+use crate::rows::Rows;
 use crate::station::create as create_work_items;
 
 pub struct Tables;
@@ -123,7 +125,23 @@ impl Steps for Tables {
     }
 }
 
-/// Operations that move rows: overlapping segments are merged, tables are deleted, and files are
+/// Two rows whose index has their numbers, which were not read in the order of their times.
+fn numbered() -> Rows {
+    let mut index = Column::new("row", DataType::Int64).column_type(ColumnType::Index);
+    index.properties.insert(ROW_NUMBER.to_owned(), "true".to_owned());
+    let column = |name, data_type| Column::new(name, data_type).column_type(ColumnType::Nullable);
+    let columns = vec![index, column("t", DataType::Int64), column("v", DataType::Float64)];
+    let arrays: [(_, ArrayRef); 3] = [
+        ("row", Arc::new(Int64Array::from(vec![0, 1]))),
+        ("t", Arc::new(Int64Array::from(vec![2, 1]))),
+        ("v", Arc::new(Float64Array::from(vec![0.5, 0.25]))),
+    ];
+    let table = CreateTableRequest::new([]).name("imported");
+    let request = ImportTableRequest::new().table(table);
+    Rows::new(request, columns, vec![RecordBatch::try_from_iter(arrays).unwrap()])
+}
+
+/// Operations that move rows: overlapping segments are merged, tables are deleted, and rows are
 /// imported.
 struct Tidying;
 
@@ -136,10 +154,9 @@ impl Steps for Tidying {
         fn append_to(store: &Store, name: &str, rows: Range<i64>, end: bool) -> Result<(), Error> {
             append(&ada(store), &id_of(store, name)?, rows, end)
         }
-        fn import(store: &Store, text: &str) -> Result<(), Error> {
-            let table = CreateTableRequest::new([]).name("imported");
-            let request = ImportTableRequest::new().table(table);
-            ada(store).import_csv(request, &mut text.as_bytes(), &Control::default()).map(|_| ())
+        fn import(store: &Store, mut rows: Rows) -> Result<(), Error> {
+            let request = rows.request.clone();
+            ada(store).import_rows(request, &mut rows, &Control::default()).map(|_| ())
         }
         vec![
             ("two tables with rows", |store| {
@@ -154,10 +171,12 @@ impl Steps for Tidying {
             ("one of the other table", |store| append_to(store, "b", 5..30, false)),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("one that overlaps the merged one", |store| append_to(store, "a", 0..15, false)),
-            ("a new table out of a text", |store| import(store, "t,v\n2,0.5\n1,0.25\n")),
-            // A text that is faulty at its end creates no table.
+            ("a new table out of a source", |store| import(store, numbered())),
+            // A source that is faulty at its end creates no table.
             (MAINTAIN, |store| {
-                assert!(import(store, "t,v\n2,0.5\n1,0.25\n1,2,3\n").is_err());
+                let mut rows = numbered();
+                rows.fault = Some(Error::invalid("the last line has too many values"));
+                assert!(import(store, rows).is_err());
                 Ok(())
             }),
             ("rows go on while another table goes", |store| {

@@ -1,12 +1,9 @@
 //! Mistakes that are no call with JSON: malformed texts, handles, and what follows from an answer.
 
-use std::io::Cursor;
-
 use stationdb::prelude::*;
 use stationdb::products::{CreateProductRequest, QueryProductsRequest};
 use stationdb::tables::CreateTableRequest;
 use stationdb::{Control, from_json, from_json_strict};
-use stationdb_formats::ImportFiles;
 
 use crate::world::request;
 use crate::{Mistake, mistake};
@@ -134,17 +131,5 @@ pub(crate) fn mistakes() -> Vec<Mistake> {
         mistake!("a stream that is no Arrow stream", InvalidArgument, "", ["Arrow"], |w| w
             .session
             .append_arrow(&w.table, &mut &b"time,volts"[..], None)),
-        mistake!("a Parquet file that is none", InvalidArgument, "", ["Parquet"], |w| w
-            .session
-            .import_parquet(
-                request("{}")?,
-                Box::new(Cursor::new(b"t,volts\n1,2\n".to_vec())),
-                &Control::default()
-            )
-            .map(drop)),
-        mistake!("a Parquet file that is empty", InvalidArgument, "", ["Parquet"], |w| w
-            .session
-            .import_parquet(request("{}")?, Box::new(Cursor::new(Vec::new())), &Control::default())
-            .map(drop)),
     ]
 }

@@ -10,10 +10,16 @@ mod calls;
 mod depth;
 #[path = "../common/imports.rs"]
 mod imports;
+#[path = "../common/limited_memory.rs"]
+mod limited_memory;
 mod lists;
+#[path = "../common/nesting.rs"]
+mod nesting;
 #[path = "../common/package.rs"]
 mod package;
 mod requests;
+#[path = "../common/rows.rs"]
+mod rows;
 #[path = "../common/sources.rs"]
 mod sources;
 mod work;
@@ -22,19 +28,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
+use limited_memory::{is_child, peak_mib};
 use lists::{BATCH, Class, World, lists, probe};
 use stationdb::{ErrorKind, Place};
 
 /// Number of entries that every list that controls a query may have: `value::limits::QUERY_LIST`
 /// and `FILTER_SUBSTITUTIONS`.
 const BOUND: usize = 10_000;
-/// Address space of the child, in KiB.
-#[cfg(target_os = "linux")]
-const MEMORY_KIB: usize = 1_536 * 1024;
-/// Environment variable that is set in the child.
-#[cfg(target_os = "linux")]
-const CHILD: &str = "STATIONDB_REQUEST_BOUNDS_CHILD";
-
 #[test]
 fn every_list_of_a_request_is_classified() {
     let declared = requests::lists();
@@ -45,47 +45,6 @@ fn every_list_of_a_request_is_classified() {
     assert!(missing.is_empty(), "classify these lists in tests/corpus/lists.txt: {missing:#?}");
     let gone: Vec<&String> = known.difference(&declared).collect();
     assert!(gone.is_empty(), "these lists do not exist: {gone:#?}");
-}
-
-/// Runs this test alone in a child with limited memory, and returns false. Returns true in the
-/// child.
-#[cfg(target_os = "linux")]
-fn is_child(test: &str) -> bool {
-    if std::env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let program = std::env::current_exe().unwrap();
-    let output = std::process::Command::new("sh")
-        .arg("-c")
-        .arg(format!(
-            "ulimit -v {MEMORY_KIB} && exec \"$0\" --exact {test} --nocapture --test-threads=1"
-        ))
-        .arg(program)
-        .env(CHILD, "1")
-        // Each allocator arena reserves address space that it does not use.
-        .env("MALLOC_ARENA_MAX", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    println!("{text}{errors}");
-    assert!(output.status.success(), "under {MEMORY_KIB} KiB: {}\n{text}{errors}", output.status);
-    assert!(text.contains("1 passed"), "the child ran another test: {text}");
-    false
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_child(test: &str) -> bool {
-    println!("{test}: the limit of memory is set by `ulimit -v`; runs without it here");
-    true
-}
-
-/// The peak address space of the process, in MiB.
-fn peak_mib() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{} MiB", kib / 1024))
 }
 
 #[test]

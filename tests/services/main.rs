@@ -31,6 +31,8 @@ mod record_imports;
 mod records;
 mod result_steps;
 mod results;
+#[path = "../common/rows.rs"]
+mod rows;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod specifications;

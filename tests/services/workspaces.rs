@@ -2,10 +2,11 @@
 
 use crate::prelude::*;
 
+use stationdb::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use stationdb::faults::limits;
-use stationdb_formats::ImportFiles;
 
 use crate::holds_at::holds_at;
+use crate::rows::Rows;
 use crate::test_store::TestStore;
 
 fn register(session: &Session, id: &str) {
@@ -48,6 +49,9 @@ fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, O
     let table: CreateTableRequest = read(&json!({ "columns": columns, "workspace": workspace }));
     let import: ImportTableRequest =
         read(&json!({ "table": { "columns": columns, "workspace": workspace } }));
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let batch = RecordBatch::try_from_iter([("t", values)]).unwrap();
+    let mut rows = Rows::new(import.clone(), Vec::new(), vec![batch]);
     vec![
         ("product", batch!(create_products, json!({ "partNumber": part, "workspace": workspace }))),
         (
@@ -76,10 +80,7 @@ fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, O
             ),
         ),
         ("table", named(session.create_table(table).map(|_| Value::Null))),
-        (
-            "import",
-            named(session.import_csv(import, &mut &b"t\n1\n"[..], &control).map(|_| Value::Null)),
-        ),
+        ("import", named(session.import_rows(import, &mut rows, &control).map(|_| Value::Null))),
         (
             "file",
             named(

@@ -1,14 +1,27 @@
 //! Files become tables: CSV and Parquet in the forms that programs write, directories of files, and
 //! what a source of rows may do.
 
+mod bounds;
 mod clocks;
+mod depth;
 mod dialects;
 mod directories;
+mod exports;
 mod import;
+mod interop;
+#[path = "../../../tests/common/limited_memory.rs"]
+mod limited_memory;
 mod loud;
+#[path = "../../../tests/common/mistakes.rs"]
+mod mistake_lists;
+mod mistakes;
+#[path = "../../../tests/common/nesting.rs"]
+mod nesting;
 mod parquet_files;
 mod prelude;
 mod program_files;
+#[path = "../../../tests/common/python.rs"]
+mod python;
 mod sources;
 mod unchanged;
 

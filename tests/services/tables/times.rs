@@ -1,16 +1,16 @@
 //! Times in microseconds and nanoseconds: appended, sealed, merged, filtered, sorted, decimated,
-//! exported and imported with all their digits.
+//! exported and imported with all their digits. `formats` reads the exports of texts and files.
 
 use crate::prelude::*;
-use std::io::Cursor;
 
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use stationdb::arrow::array::{
     Array, ArrayRef, Float64Array, RecordBatch, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray,
 };
 
 use super::column;
-use stationdb_formats::ImportFiles;
+use crate::rows::Rows;
 
 /// 2024-01-01 in nanoseconds.
 const START: i64 = 1_704_067_200_000_000_000;
@@ -283,13 +283,13 @@ fn every_export_is_read_back_with_its_digits() {
     let csv = export(&id, ExportFormat::Csv);
     assert!(csv.starts_with(b"t,us,v\n2024-01-01T00:00:00.000000000Z,,0\n"));
     let table = || CreateTableRequest::new(columns());
-    let request = || ImportTableRequest::new().table(table());
-    let control = Control::default();
-    let made = session.import_csv(request(), &mut &csv[..], &control).unwrap().id.unwrap();
-    assert_eq!(export(&made, ExportFormat::Csv), csv);
-    let parquet = Box::new(Cursor::new(export(&id, ExportFormat::Parquet)));
-    let made = session.import_parquet(request(), parquet, &control).unwrap().id.unwrap();
-    assert_eq!(export(&made, ExportFormat::Csv), csv);
+    let request = ImportTableRequest::new().table(table());
+    let parquet = bytes::Bytes::from(export(&id, ExportFormat::Parquet));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap().build().unwrap();
+    let mut rows = Rows::new(request.clone(), Vec::new(), reader.map(Result::unwrap).collect());
+    let made = session.import_rows(request, &mut rows, &Control::default()).unwrap();
+    assert_eq!(made.columns[1].null_count, ROWS / 5);
+    assert_eq!(export(&made.id.unwrap(), ExportFormat::Csv), csv);
     let made = session.create_table(table()).unwrap();
     let stream = export(&id, ExportFormat::ArrowStream);
     session.append_arrow(&made, &mut &stream[..], None).unwrap();

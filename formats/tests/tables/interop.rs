@@ -1,6 +1,5 @@
 //! Files that pandas and pyarrow write are imported as pyarrow reads them.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -9,10 +8,8 @@ use stationdb::arrow::datatypes::{
     DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimeUnit,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
-use stationdb::prelude::*;
-use stationdb::tables::{BinaryForm, ImportTableRequest, ScanRequest};
-use stationdb::{Control, Identity, Store};
-use stationdb_formats::ImportFiles;
+
+use crate::prelude::*;
 
 /// Writes files into a directory, and prints a line for each: its name, the separator that a reader
 /// must know, and the columns that pyarrow reads. Times are nanoseconds, floats the bits of a double.
@@ -145,7 +142,7 @@ fn cell(array: &dyn Array, row: usize) -> Value {
 
 #[test]
 fn files_of_pandas_and_pyarrow_are_imported_as_pyarrow_reads_them() {
-    let Some(python) = super::python() else {
+    let Some(python) = crate::python::python() else {
         println!("skipped: there is no Python here; STATIONDB_PYTHON may name one");
         return;
     };
