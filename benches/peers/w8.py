@@ -1,4 +1,5 @@
-"""W8 in DuckDB: the aggregates and imports of benches/workloads/w8.rs, over the files that it left.
+"""W8 in DuckDB: the aggregates of benches/workloads/w8.rs and the imports of
+formats/benches/imports.rs, over the files that it left.
 
 Run `benches/project W8` first, with the same BENCH_DATA and BENCH_ROWS, and this program after it
 while nothing else runs: `python benches/peers/w8.py`. It prints one JSON line for each figure.

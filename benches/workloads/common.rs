@@ -227,13 +227,6 @@ pub fn anonymous_memory_mib() -> Option<f64> {
     status_kib("RssAnon").map(|kib| kib / 1024.0)
 }
 
-/// Returns the bytes that this process has allocated and not freed, in MiB; zero in a program
-/// whose allocator does not count.
-pub fn live_memory_mib() -> f64 {
-    let stats = stats_alloc::INSTRUMENTED_SYSTEM.stats();
-    (stats.bytes_allocated as f64 - stats.bytes_deallocated as f64) / (1024.0 * 1024.0)
-}
-
 fn status_kib(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;

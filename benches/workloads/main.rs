@@ -6,6 +6,7 @@
 //! that). `cargo bench --bench workloads -- --test` runs every workload in a small size, asserts
 //! every answer, and prints nothing.
 
+mod aggregates;
 mod calls;
 pub mod common;
 mod measurements;

@@ -18,13 +18,18 @@ use stationdb::work_items::{
 };
 use stationdb::{Control, Identity, ManualClock, Session, Store};
 
-use crate::common::{
-    Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed,
-};
+use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed};
 use items::{BATCH, Items, STATES};
 
 /// Batches of updates.
 const UPDATES: usize = 30;
+/// Returns the bytes that this process has allocated and not freed, in MiB; zero in a program
+/// whose allocator does not count.
+fn live_memory_mib() -> f64 {
+    let stats = stats_alloc::INSTRUMENTED_SYSTEM.stats();
+    (stats.bytes_allocated as f64 - stats.bytes_deallocated as f64) / (1024.0 * 1024.0)
+}
+
 /// The peak memory of the run and of the current step: resident, and allocated.
 #[derive(Default)]
 struct Memory {
