@@ -12,6 +12,9 @@ use serde_json::Value;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
+/// What commands without `-p` mean.
+const DEFAULT_MEMBERS: [&str; 3] = ["stationdb", "stationdb-derive", "stationdb-examples"];
+
 #[test]
 fn dependencies_keep_the_rules() {
     let metadata = metadata();
@@ -56,11 +59,7 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
         .iter()
         .filter_map(|id| text(&by_id(id)["name"]))
         .collect();
-    assert_eq!(
-        defaults,
-        BTreeSet::from(["stationdb", "stationdb-derive", "stationdb-examples"]),
-        "default members"
-    );
+    assert_eq!(defaults, BTreeSet::from(DEFAULT_MEMBERS), "default members");
     let built = built_into_the_library();
     assert!(built.len() > 60, "{} packages", built.len());
     for network in ["axum", "hyper", "tokio", "mio", "socket2", "reqwest", "rustls"] {
@@ -80,6 +79,25 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
     }
 }
 
+/// Commands without `-p` compile no member outside of the default ones, also not for tests, benches
+/// and examples.
+#[test]
+fn the_default_commands_compile_the_default_members_alone() {
+    let metadata = metadata();
+    let all = metadata["packages"].as_array().unwrap().iter();
+    let own: BTreeSet<&str> = all
+        .filter(|package| package["source"].is_null())
+        .filter_map(|package| text(&package["name"]))
+        .collect();
+    for other in ["formats", "cli", "sql", "lake", "cluster", "server-example", "python"] {
+        assert!(own.contains(format!("stationdb-{other}").as_str()), "{other}: {own:?}");
+    }
+    let compiled = default_commands();
+    let compiled: BTreeSet<&str> =
+        own.into_iter().filter(|name| compiled.contains(*name)).collect();
+    assert_eq!(compiled, BTreeSet::from(DEFAULT_MEMBERS));
+}
+
 /// SQL and the shell cost nobody anything who does not ask for them.
 #[test]
 fn the_library_and_the_default_commands_have_no_engine_of_queries() {
@@ -90,9 +108,7 @@ fn the_library_and_the_default_commands_have_no_engine_of_queries() {
     let mut built = built_into_the_library();
     built.retain(|name| !OF_SEARCH.contains(&name.as_str()));
     assert!(built.len() <= LIBRARY_MAX, "{} packages: {built:?}", built.len());
-    let members = ["stationdb", "stationdb-derive", "stationdb-examples"];
-    let members = members.iter().flat_map(|member| ["-p", member]);
-    let tested = tree(&members.chain(["-e", "normal,build,dev"]).collect::<Vec<_>>());
+    let tested = default_commands();
     assert!(tested.contains("proptest") && tested.len() > built.len(), "{tested:?}");
     for name in built.union(&tested) {
         let is_engine = name.starts_with("datafusion") || name.starts_with("stationdb-sql");
@@ -106,6 +122,12 @@ fn the_library_and_the_default_commands_have_no_engine_of_queries() {
 /// other members turn on count for the library as well.
 fn built_into_the_library() -> BTreeSet<String> {
     tree(&["-p", "stationdb", "-e", "normal"])
+}
+
+/// The packages that commands without `-p` compile, with their tests, benches and examples.
+fn default_commands() -> BTreeSet<String> {
+    let members = DEFAULT_MEMBERS.iter().flat_map(|member| ["-p", member]);
+    tree(&members.chain(["-e", "normal,build,dev"]).collect::<Vec<_>>())
 }
 
 /// The names of the packages that `cargo tree` tells.

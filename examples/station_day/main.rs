@@ -24,12 +24,8 @@ use stationdb::results::{
 };
 use stationdb::search::SearchRequest;
 use stationdb::specifications::Specification;
-use stationdb::tables::{
-    ColumnType, CreateTableRequest, DataType, ImportTableRequest, ImportedColumn,
-};
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
-use stationdb_formats::ImportFiles;
 use stationdb_report::{PlotOptions, plot_html, run_html};
 
 use machine::Machine;
@@ -49,9 +45,6 @@ struct Options {
     /// Samples to take.
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     rows: u32,
-    /// A CSV file of your own; its columns become another table.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
 }
 
 /// One measured quantity and its specification.
@@ -70,7 +63,6 @@ struct Day {
     work_item_id: String,
     result_id: TestResultId,
     table_id: String,
-    csv: Option<Imported>,
     checks: Vec<Check>,
     loop_max_ns: f64,
 }
@@ -169,8 +161,6 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
         ));
     }
     session.utilization_heartbeat(vec![use_id.clone()], None)?.require_all()?;
-    let csv =
-        options.csv.as_ref().map(|path| import(session, path, &work_item_id, steps)).transpose()?;
 
     steps.part("Check and report");
     let start = Instant::now();
@@ -221,19 +211,13 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let result_id = result.id.clone().ok_or("the result has no id")?;
     let reported = UpdateResultRequest::new().id(result_id.clone()).file_ids([report_id.as_str()]);
     let start = Instant::now();
-    let mut table_ids = vec![table_id.clone()];
-    table_ids.extend(csv.iter().map(|csv| csv.table_id.clone()));
     let last_rows = run.last.num_rows();
     let last = run.last.clone();
     session.transaction(|tx| {
         table::append(tx, &table_id, Some(last), Some(true))?;
         tx.update_results(vec![reported], false, false)?.require_all()?;
-        let answer = tx.update_work_items(paperwork::closing(
-            &work_item_id,
-            &table_ids,
-            &report_id,
-            passed,
-        ))?;
+        let answer =
+            tx.update_work_items(paperwork::closing(&work_item_id, &table_id, &report_id, passed))?;
         match answer.error {
             Some(error) => Err(stationdb::Error::invalid(error.message.unwrap_or_default())),
             None => Ok(()),
@@ -260,52 +244,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     );
     steps.done(start, format!("published the package {name} {version} as {}", package.file_name));
     let loop_max_ns = run.loop_ns.iter().copied().fold(0.0, f64::max);
-    Ok(Day { work_item_id, result_id, table_id, csv, checks, loop_max_ns })
-}
-
-/// A CSV file that was imported.
-struct Imported {
-    table_id: String,
-    /// The column that is plotted, and the index that it is plotted over.
-    y: String,
-    x: String,
-}
-
-/// Imports a CSV file of your own; its columns become a table.
-fn import(
-    session: &Session,
-    path: &std::path::Path,
-    work_item_id: &str,
-    steps: &Steps,
-) -> Result<Imported, Box<dyn Error>> {
-    let start = Instant::now();
-    let request = ImportTableRequest::new()
-        .table(
-            CreateTableRequest::new([])
-                .properties(properties([("workItemId", work_item_id)]))
-                .maybe_name(path.file_name().map(|name| name.to_string_lossy().into_owned())),
-        )
-        .end_of_data(true);
-    let mut file =
-        std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let answer = session.import_csv(request, &mut file, &Control::default())?;
-    steps.done(
-        start,
-        format!(
-            "{}: {} rows in {} columns",
-            path.display(),
-            grouped(answer.row_count as usize),
-            answer.columns.len()
-        ),
-    );
-    let named = |is: &dyn Fn(&ImportedColumn) -> bool| {
-        answer.columns.iter().find(|column| is(column)).map(|column| column.name.clone())
-    };
-    let x = named(&|column| column.column_type == ColumnType::Index).ok_or("no index")?;
-    let is_number =
-        |column: &ImportedColumn| matches!(column.data_type, DataType::Int64 | DataType::Float64);
-    let y = named(&|column| is_number(column) && column.name != x).unwrap_or_else(|| x.clone());
-    Ok(Imported { table_id: answer.id.ok_or("no table")?.into(), y, x })
+    Ok(Day { work_item_id, result_id, table_id, checks, loop_max_ns })
 }
 
 /// Judges a quantity by its specification, and stores it as a step of the test; `None` if it was not

@@ -230,17 +230,12 @@ pub fn begin_use(session: &Session, machine: &Machine, use_id: &str) -> Answer<(
 }
 
 /// The update that closes a work item: its state and its references.
-pub fn closing(
-    id: &str,
-    table_ids: &[String],
-    report_id: &str,
-    passed: bool,
-) -> UpdateWorkItemsRequest {
+pub fn closing(id: &str, table_id: &str, report_id: &str, passed: bool) -> UpdateWorkItemsRequest {
     UpdateWorkItemsRequest::new([UpdateWorkItemRequest::new()
         .id(id.to_owned())
         .state("CLOSED")
         .properties(properties([
-            ("tableIds", &table_ids.join(",")),
+            ("tableIds", table_id),
             ("reportId", report_id),
             ("result", if passed { "passed" } else { "failed" }),
         ]))])
