@@ -79,10 +79,10 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
     }
 }
 
-/// Commands without `-p` compile no member outside of the default ones, also not for tests, benches
-/// and examples.
+/// Commands without `-p` compile no member outside of the default ones but the pages of the example,
+/// also not for tests, benches and examples.
 #[test]
-fn the_default_commands_compile_the_default_members_alone() {
+fn the_default_commands_compile_the_default_members_and_pages_alone() {
     let metadata = metadata();
     let all = metadata["packages"].as_array().unwrap().iter();
     let own: BTreeSet<&str> = all
@@ -95,7 +95,8 @@ fn the_default_commands_compile_the_default_members_alone() {
     let compiled = default_commands();
     let compiled: BTreeSet<&str> =
         own.into_iter().filter(|name| compiled.contains(*name)).collect();
-    assert_eq!(compiled, BTreeSet::from(DEFAULT_MEMBERS));
+    let pages = ["stationdb-report"];
+    assert_eq!(compiled, DEFAULT_MEMBERS.into_iter().chain(pages).collect());
 }
 
 /// SQL and the shell cost nobody anything who does not ask for them.
