@@ -46,6 +46,7 @@ pub const OTHERS: &[(&str, &str)] = &[
         "takes what cannot be named outside the crate; `FileService::open_file` calls it",
     ),
     ("ContentReader::small", "the same"),
+    ("OwnedTransaction::use_here", "reads nothing; it only asks whether the turn is still held"),
     (
         "RowStream::new",
         "takes what cannot be named outside the crate; `TableService::scan` calls it",
