@@ -9,8 +9,9 @@ use stationdb::{ChangeEvent, ChangeStream, Position};
 
 use crate::errors::closed;
 use crate::json::to_python;
+use crate::lock::lock;
 use crate::long::{seconds, short};
-use crate::open::{Held, lock};
+use crate::open::Held;
 use crate::session::{Caller, SessionCore};
 
 /// How long a wait for a change may go on without a look for signals.

@@ -16,8 +16,9 @@ use stationdb::{ContentReader, Control, Result};
 use crate::callbacks;
 use crate::errors::{closed, invalid, of_file};
 use crate::json::{request, to_python};
+use crate::lock::lock;
 use crate::long::{Watch, long, short};
-use crate::open::{Held, lock};
+use crate::open::Held;
 use crate::session::{Caller, SessionCore};
 
 /// The exception of a file object.

@@ -16,6 +16,7 @@ mod columns;
 mod content;
 mod errors;
 mod json;
+mod lock;
 mod long;
 mod members;
 mod open;

@@ -18,7 +18,7 @@ use stationdb::{Control, Error, ErrorKind, Result};
 
 use crate::callbacks;
 use crate::errors::{internal, raised};
-use crate::open::lock;
+use crate::lock::lock;
 
 /// How often a waiting main thread looks for signals.
 const GLANCE: Duration = Duration::from_millis(20);

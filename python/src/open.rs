@@ -1,6 +1,6 @@
 //! The state of an open store, and of the handles on it.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -9,14 +9,11 @@ use stationdb::{Error, ErrorKind, Identity, OwnedTransaction, Session, Store};
 
 use crate::callbacks;
 use crate::errors::{closed, ended, raised};
+use crate::lock::lock;
 use crate::long::Signals;
 
 /// How often a closing main thread looks for signals.
 const GLANCE: Duration = Duration::from_millis(20);
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What a closing store ends: it drops what it has of the library.
 pub trait Held: Send + Sync {

@@ -17,8 +17,9 @@ use stationdb::{Control, Error};
 use crate::batch::{Batch, numpy_type};
 use crate::callbacks;
 use crate::errors::raised;
+use crate::lock::lock;
 use crate::long::Signals;
-use crate::open::{Held, Open, lock};
+use crate::open::{Held, Open};
 
 /// Where rows come from.
 pub type Source = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;

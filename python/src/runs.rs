@@ -19,8 +19,9 @@ use stationdb::{Error, from_json};
 
 use crate::errors::{closed, raised};
 use crate::json::{request, to_python};
+use crate::lock::lock;
 use crate::long::short;
-use crate::open::{Call, Held, lock};
+use crate::open::{Call, Held};
 use crate::session::{Caller, SessionCore};
 
 /// Where the run of the library is.

@@ -19,8 +19,9 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::errors::{internal, invalid};
+use crate::lock::lock;
 use crate::long::Signals;
-use crate::open::{Call, lock};
+use crate::open::Call;
 use crate::rows::RowsCore;
 use crate::session::SessionCore;
 

@@ -190,7 +190,7 @@ impl TableCore {
     /// Appends rows, all or none.
     #[pyo3(signature = (rows, end))]
     fn append(&self, py: Python<'_>, rows: &Input, end: Option<bool>) -> PyResult<()> {
-        let Some(reader) = crate::open::lock(&rows.reader).take() else {
+        let Some(reader) = crate::lock::lock(&rows.reader).take() else {
             return Err(raised(py, &Error::conflict("these rows were appended already")));
         };
         let mut exception = None;

@@ -79,8 +79,8 @@ impl Control {
         self
     }
 
-    /// A copy with the same deadline, cancel flag and poll but without the callback, for one part of
-    /// an operation that reports progress as a whole.
+    /// A copy with the same deadline, cancel flag and poll but without the callback, for one part
+    /// of an operation that reports progress as a whole.
     #[must_use]
     pub fn without_progress(&self) -> Self {
         Self { progress: None, ..self.clone() }
