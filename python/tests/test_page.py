@@ -38,8 +38,8 @@ def test_ten_minutes(tmp_path: Path) -> None:
     assert "Gain" in printed[1][1]
     assert printed[2][0] == "9.0" and "peak" in printed[2][1]
     assert printed[3][0] == "1000000 4"
-    for name in ("all.svg", "spike.svg"):
-        assert (tmp_path / name).read_text(encoding="utf-8").endswith("</svg>")
+    for name, end in (("all.html", "</html>"), ("spike.svg", "</svg>")):
+        assert (tmp_path / name).read_text(encoding="utf-8").rstrip().endswith(end)
 
 
 def test_the_query_of_the_page(db: stationdb.Store) -> None:
