@@ -156,7 +156,7 @@ fn a_plot_is_a_picture_or_text() {
     assert!(lines[1].starts_with("      9.5 │"), "{text}");
     assert!(text.contains("       -1 │"), "{text}");
     let legend = lines.last().unwrap().trim();
-    assert_eq!(legend, "x: t   volts   ┄ limit 3   ┄ GAIN min -1   ┄ GAIN max 9");
+    assert_eq!(legend, "x: t   volts   ┅ limit 3   ┅ GAIN min -1   ┅ GAIN max 9");
     // A part without the spike.
     let part = bench.good(&["plot", "Loop", "--y", "volts", "--to", "700", "--limit", "2"]);
     assert!(part.lines().nth(1).unwrap().starts_with("        2 │"), "{part}");
