@@ -26,7 +26,7 @@ use stationdb::search::SearchRequest;
 use stationdb::specifications::Specification;
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
-use stationdb_report::{PlotOptions, plot_html, run_html};
+use stationdb_report::run_html;
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};
@@ -322,8 +322,8 @@ fn report(
     text
 }
 
-/// Writes the report of the test, and the page of the columns of the user's file.
-fn write_reports(
+/// Writes the report of the test.
+fn write_report(
     session: &Session,
     options: &Options,
     steps: &Steps,
@@ -335,13 +335,6 @@ fn write_reports(
     let report = report.canonicalize()?;
     steps.done(start, format!("wrote {}", report.display()));
     steps.note("open it in a browser: it needs no network, and zooms to each of the worst samples");
-    if let Some(Imported { table_id, y, x }) = &day.csv {
-        let start = Instant::now();
-        let page = options.dir.join("csv.html");
-        let shown = PlotOptions::new().columns([y]).x_column(x);
-        std::fs::write(&page, plot_html(session, &table_id.as_str().into(), &shown)?)?;
-        steps.done(start, format!("wrote {}", page.display()));
-    }
     Ok(())
 }
 
@@ -392,7 +385,7 @@ fn answer(
         "the worst of all and the worst of the decimated rows is the same: {} ns",
         max(&kept)
     ));
-    write_reports(session, options, steps, day)?;
+    write_report(session, options, steps, day)?;
 
     let start = Instant::now();
     let (count, frame) = table::worst(session, &day.table_id, 20_000.0)?;
