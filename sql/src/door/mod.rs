@@ -7,6 +7,7 @@ use datafusion::common::{ParamValues, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionStateBuilder;
+#[cfg(feature = "lake")]
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::{SQLOptions, SessionContext};
