@@ -28,8 +28,8 @@ const GAP: usize = 3 * 1024;
 const FEW_RANGES: usize = 4;
 /// A gap of at most this many codes between wanted codes is decoded, too.
 const GAP_ROWS: usize = 128;
-/// Codes are read one by one if at most one range in so many rows is wanted: that takes as long as
-/// unpacking about so many.
+/// Codes and plain values are read one by one if at most one range in so many rows is wanted: that
+/// takes as long as decoding about so many.
 const SCATTERED_ROWS: usize = 8;
 /// Bytes of adjacent pages that are read together.
 const TOGETHER: u64 = 64 * 1024;
@@ -45,6 +45,8 @@ pub(super) struct ColumnChunk<'a> {
     pub rows: usize,
     pub dictionary: Option<Range<u64>>,
     pub is_nullable: bool,
+    /// Whether a row may be null; statistics tell it.
+    pub has_nulls: bool,
     /// Every page is plain, so that the last bytes of a page are its values.
     pub is_plain: bool,
     pub data_type: DataType,
@@ -244,7 +246,7 @@ impl ColumnChunk<'_> {
     ) -> Result<()> {
         scratch.begin(self.data_type);
         scratch.gathers = gathers;
-        let width = scratch.values.width().filter(|_| self.is_plain && !self.is_nullable);
+        let width = scratch.values.width().filter(|_| self.is_plain && !self.has_nulls);
         // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
         while let Some(first) = ranges.get(at) {
@@ -398,28 +400,35 @@ impl ColumnChunk<'_> {
             (None, body)
         };
         let is_coded = encoding == RLE_DICTIONARY || encoding == PLAIN_DICTIONARY;
+        let start = wanted.first().map_or(0, |first| first.start);
+        let end = wanted.last().map_or(start, |last| last.end);
+        let covered: usize = wanted.iter().map(ExactSizeIterator::len).sum();
+        let is_scattered = scratch.gathers
+            && valid.is_none()
+            && (covered + wanted.len()).saturating_mul(SCATTERED_ROWS) <= end - start;
+        let (first, wanted_end) = (rows.start + start, Some(rows.start + end));
+        if is_scattered
+            && encoding == PLAIN
+            && let Some(width) = scratch.values.width()
+        {
+            scratch.values.clear();
+            for range in wanted {
+                let bytes = body.get(range.start * width..).ok_or_else(damaged)?;
+                scratch.values.plain(bytes, range.len()).ok_or_else(damaged)?;
+            }
+            let cells = Cells::Values(&*scratch.values);
+            return visit(&Stretch { first, cells, valid: None, wanted_end });
+        }
         if is_coded && valid.is_none() {
             let (&width, body) = body.split_first().ok_or_else(damaged)?;
             let dictionary = self.dictionary_of(&mut scratch.dictionary)?;
-            let (Some(start), Some(end)) =
-                (wanted.first().map(|first| first.start), wanted.last().map(|last| last.end))
-            else {
-                return Ok(());
-            };
-            let covered: usize = wanted.iter().map(ExactSizeIterator::len).sum();
-            if scratch.gathers
-                && (covered + wanted.len()).saturating_mul(SCATTERED_ROWS) <= end - start
-            {
+            if is_scattered {
                 scratch.codes.clear();
                 scattered(body, usize::from(width), wanted, &mut scratch.codes)
                     .ok_or_else(damaged)?;
                 check_codes(&scratch.codes, &**dictionary)?;
-                return visit(&Stretch {
-                    first: rows.start + start,
-                    cells: Cells::Codes(&scratch.codes, &**dictionary),
-                    valid: None,
-                    wanted_end: Some(rows.start + end),
-                });
+                let cells = Cells::Codes(&scratch.codes, &**dictionary);
+                return visit(&Stretch { first, cells, valid: None, wanted_end });
             }
             // Ranges that are close together are decoded together.
             let mut joined = Vec::new();
@@ -434,8 +443,7 @@ impl ColumnChunk<'_> {
             }
             return Ok(());
         }
-        let before = wanted.first().map_or(0, |wanted| wanted.start);
-        let wanted = wanted.last().map_or(0, |wanted| wanted.end);
+        let (before, wanted) = (start, end);
         let valid =
             valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
         // Nulls have no stored value.

@@ -13,6 +13,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
 
 use super::checked::{self, CheckedFile};
 use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows, Scratch};
@@ -333,6 +334,8 @@ impl Segment {
             && chunk
                 .encodings()
                 .all(|encoding| matches!(encoding, Encoding::PLAIN | Encoding::RLE));
+        let is_nullable = chunk.column_descr().max_def_level() > 0;
+        let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
         Some(ColumnChunk {
             file: &self.data,
             dictionaries: &self.dictionaries,
@@ -341,7 +344,8 @@ impl Segment {
             pages,
             rows: self.group_rows(group),
             dictionary: chunk.dictionary_page_offset().map(|_| start..first_page),
-            is_nullable: chunk.column_descr().max_def_level() > 0,
+            is_nullable,
+            has_nulls: is_nullable && nulls != Some(0),
             is_plain,
             data_type,
         })
