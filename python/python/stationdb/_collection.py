@@ -366,9 +366,10 @@ class Collection(Generic[R]):
 
         `view["partNumber"]` has the wire spelling; `to_dict` has all members. Faster than `get`.
         """
-        if self._plan.get is None:
+        get = self._plan.get
+        if get is None:
             raise UnsupportedError(f"{self._name()} are not viewed; use get")
-        return self._services._core.view(self._plan.get, _id(id))
+        return self._services._core.view(get, id if type(id) is str else _id(id))
 
     def query(
         self,

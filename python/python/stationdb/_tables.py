@@ -85,6 +85,9 @@ _METHODS = {"maxmin": "MAX_MIN", "lossy": "LOSSY", "entryexit": "ENTRY_EXIT"}
 
 def cell(value: Any) -> str | None:
     """A value as the cells of a filter are written."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return repr(value)
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
