@@ -2,9 +2,9 @@
 //! records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
-//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it those
-//! of files with test results, such as the records of `OpenHTF` ([`openhtf`]), and of directories
-//! with files of both kinds. [`DataFormat`] finds what a file is.
+//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
+//! those of files with test results, such as the records of `OpenHTF` ([`openhtf`]), and of
+//! directories with files of both kinds. [`DataFormat`] finds what a file is.
 //!
 //! The feature `zones` has the names of time zones, such as `Europe/Berlin`, for times without a
 //! zone.
