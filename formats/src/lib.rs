@@ -1,8 +1,10 @@
 //! Readers of the files that others write: tables of measured rows from CSV and Parquet, and the
 //! records of test programs.
 //!
-//! [`ImportFiles`] gives a session the imports of files; each format has a module, whose `source`
-//! is a [`RowSource`](stationdb::tables::RowSource). [`openhtf`] reads the records of `OpenHTF`.
+//! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
+//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
+//! those of files with test results, such as the records of `OpenHTF` ([`openhtf`]), and of
+//! directories with files of both kinds. [`DataFormat`] finds what a file is.
 //!
 //! The feature `zones` has the names of time zones, such as `Europe/Berlin`, for times without a
 //! zone.
@@ -10,6 +12,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod csv;
+mod data_format;
 mod directory;
 mod file;
 mod format;
@@ -24,6 +27,8 @@ pub mod openhtf;
 mod opening;
 mod options;
 pub mod parquet;
+mod result_format;
+mod results_file;
 mod zone;
 
 #[cfg(test)]
@@ -31,6 +36,9 @@ mod zone;
 mod sizes;
 
 pub use crate::parquet::ReadSeek;
-pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest};
+pub use data_format::DataFormat;
+pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest, Imported};
 pub use format::FileFormat;
 pub use import::ImportFiles;
+pub use result_format::ResultFormat;
+pub use results_file::{ImportResults, ResultOptions, ResultsReport};

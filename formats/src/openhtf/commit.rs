@@ -13,9 +13,9 @@ use stationdb::serde_json::Value;
 use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, TableId};
 use stationdb::{Control, Error, Result, Session, Transaction};
 
-use super::options::{ImportOptions, ImportReport};
 use super::phase::NewStep;
 use super::record::{Record, SUM};
+use super::{ImportOptions, ImportReport};
 
 /// The type of a record's file.
 const JSON: &str = "application/json";

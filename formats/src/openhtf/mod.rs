@@ -24,11 +24,12 @@
 //! ```
 
 mod commit;
+mod file;
 mod json;
 mod measurement;
-mod options;
 mod phase;
 mod record;
+mod report;
 mod sha1;
 mod table;
 mod text;
@@ -36,10 +37,12 @@ mod validators;
 
 use std::path::Path;
 
-use stationdb::{Error, Result, Session};
+use stationdb::{Result, Session};
 
-pub use options::{ImportOptions, ImportReport};
+pub use crate::results_file::ResultOptions as ImportOptions;
+pub(crate) use file::FILE;
 use record::Record;
+pub use report::ImportReport;
 
 /// Imports one record.
 ///
@@ -67,7 +70,8 @@ pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Resu
 /// Imports the record in a file.
 ///
 /// # Errors
-/// As [`import`]; `Io` for a file that cannot be read. The error names the file.
+/// As [`import`]; `Io` for a file that cannot be read; `LimitExceeded` for one of more than 512 MiB.
+/// The error names the file.
 ///
 /// ```
 /// # use stationdb::{Identity, Store};
@@ -85,8 +89,6 @@ pub fn import_file(
     options: &ImportOptions,
 ) -> Result<ImportReport> {
     let path = path.as_ref();
-    let record = std::fs::read(path)
-        .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
-    import(session, &record, options)
+    import(session, &file::read(path)?, options)
         .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }

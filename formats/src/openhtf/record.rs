@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 use stationdb::results::{CreateResultRequest, StatusType};
 use stationdb::{Error, Result};
 
+use super::ImportOptions;
 use super::json::{At, Json};
-use super::options::ImportOptions;
 use super::phase::{NewStep, status, times};
 use super::text::hex;
 
