@@ -36,8 +36,8 @@ pub trait ImportFiles: TableService {
     /// The header names the columns. Separator, decimal comma and lines before the header are found
     /// in the text. An empty field is null, `""` is the empty string. The types of columns that are
     /// not declared are inferred from the first rows; without a declared index the rows are
-    /// numbered, and keep their order. The answer says what became of each column, and why. Uses
-    /// the memory of one batch.
+    /// numbered, and keep their order. The answer says what became of each column, and why. The
+    /// text is read a few MiB ahead of the rows that are stored.
     ///
     /// # Errors
     /// As [`TableService::import_rows`]; `InvalidArgument` for text that is not CSV and for a value

@@ -6,6 +6,10 @@ pub(crate) use stationdb::tables::readers::{
 
 /// Bytes of one record of a CSV text.
 pub(crate) const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
+/// Threads that parse one CSV text.
+pub(crate) const IMPORT_THREADS: usize = 4;
+/// Bytes of a CSV text that are read ahead of the rows that are stored.
+pub(crate) const IMPORT_AHEAD_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of one uncompressed page of a Parquet file.
 pub(crate) const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum ratio of uncompressed to compressed bytes of a page of a Parquet file.

@@ -328,8 +328,11 @@ pub(in crate::columnar) fn array_of(
     })
 }
 
-/// As [`array_of`], from the words of the numbers. The word of true is 1, and that of false 0.
-pub(in crate::columnar) fn array_of_words(
+/// A column of this type from the words of its values; `None` for texts.
+///
+/// The word of a number is that of [`Word`](super::readers::Word), that of true is 1, that of
+/// false 0.
+pub fn array_of_words(
     data_type: DataType,
     words: Vec<u64>,
     nulls: Option<NullBuffer>,

@@ -5,6 +5,7 @@
 //! it. A reader gives its rows as a [`RowSource`](super::exchange::source::RowSource).
 
 pub use super::cells::{parse_bool, parse_f32, parse_f64, parse_i64, parse_word};
+pub use super::column_slice::array_of_words;
 pub use super::exchange::foreign;
 pub use super::exchange::frame::{batch_rows, frame_to_batch, shortened};
 pub use super::exchange::source::{ROW_NUMBER, is_numbered};

@@ -115,8 +115,9 @@ pub fn convert(value: i64, from: TimeUnit, to: TimeUnit, cut: bool) -> Option<i6
 /// Whether a time is within the years 0001 to 9999. All counts of nanoseconds are.
 #[must_use]
 pub fn is_in_years(value: i64, unit: TimeUnit) -> bool {
-    let seconds = value.div_euclid(per_second(unit));
-    (time::MIN_MS / 1000..=time::MAX_MS / 1000).contains(&seconds)
+    let count = |seconds: i64| seconds.checked_mul(per_second(unit));
+    let (least, end) = (count(time::MIN_MS / 1000), count(time::MAX_MS / 1000 + 1));
+    least.is_none_or(|least| value >= least) && end.is_none_or(|end| value < end)
 }
 
 /// A count of seconds and nanoseconds as a count of a unit; `None` as for [`convert`].

@@ -1,15 +1,21 @@
 //! Builds the columns of a table from the texts of CSV records.
 
-use stationdb::arrow::array::ArrayRef;
-use stationdb::tables::readers::{CUT, FINER_TIMES, TextColumn, Word, shortened};
-use stationdb::tables::{Column, DataType, DateOrder, readers as cells};
+use stationdb::arrow::array::{ArrayRef, BooleanBufferBuilder};
+use stationdb::arrow::buffer::NullBuffer;
+use stationdb::arrow::datatypes::TimeUnit;
+use stationdb::tables::readers::{
+    CUT, FINER_TIMES, TextColumn, Word, array_of_words, shortened, ticks,
+};
+use stationdb::tables::{Column, ColumnType, DataType, DateOrder, readers as cells};
 use stationdb::{Error, Place, Result};
 
 use super::form::{Form, time};
+use super::quick;
 use super::records::Records;
 use super::value::{is_null, lost_of, number, small_number};
 use crate::moment;
 use crate::options::ImportOptions;
+use crate::zone::Zone;
 
 /// What is wrong with a text, and what to do.
 fn advice(column: &Column, form: &Form, text: &str) -> String {
@@ -90,6 +96,123 @@ fn is_cut(column: &Column, options: &ImportOptions) -> bool {
     options.cut_times || column.properties.get(FINER_TIMES).is_some_and(|value| value == CUT)
 }
 
+/// One field of each record, as the values of a column.
+struct Cells<'c> {
+    column: &'c Column,
+    records: &'c Records,
+    at: usize,
+    form: &'c Form,
+    options: &'c ImportOptions,
+    /// Whether digits of times that are finer than the column are cut off.
+    cut: bool,
+}
+
+impl Cells<'_> {
+    fn is_null(&self, row: usize, text: &str) -> bool {
+        is_null(text, self.records.is_quoted(row, self.at), self.column.data_type, self.options)
+    }
+
+    fn text(&self, row: usize) -> Option<&str> {
+        self.records.get(row, self.at).filter(|text| !self.is_null(row, text))
+    }
+
+    fn bad(&self, text: &str) -> String {
+        let (column, form) = (self.column, self.form);
+        let shown = shortened(text);
+        if column.data_type.is_time() {
+            return bad_time(text, column, form, self.options);
+        }
+        if let Some(why) = changed(text, column, form) {
+            return format!(
+                "{shown:?} {why}; the first rows have numbers: keep the texts with columnTypes \
+                 {{{:?}: \"STRING\"}}, or take them as numbers with {:?}",
+                column.name,
+                column.data_type.as_str()
+            );
+        }
+        format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
+    }
+
+    fn fault(&self, row: usize, text: Option<&str>) -> Error {
+        let (column, records) = (self.column, self.records);
+        let what = match text {
+            Some(text) => self.bad(text),
+            None => format!(
+                "column {:?} is not NULLABLE, so it cannot contain null, which {:?} is",
+                column.name,
+                records.get(row, self.at).unwrap_or_default()
+            ),
+        };
+        let place = Place::Line { line: records.line(row), column: Some(column.name.clone()) };
+        Error::invalid(what).at(place)
+    }
+
+    /// The word of a text in any spelling.
+    fn word(&self, text: &str) -> Option<u64> {
+        let (column, form) = (self.column, self.form);
+        let comma = form.decimal_comma;
+        let word = match column.data_type {
+            DataType::Float32 => small_number(text, comma).map(Word::word),
+            DataType::Float64 => number(text, comma).map(Word::word),
+            data_type if data_type.is_time() => {
+                let moment = time(text, form, self.options)?;
+                let is_told = !form.is_zoned || moment.offset.is_some();
+                let count = moment.count(data_type, self.options.zone, self.cut).ok();
+                count.filter(|_| is_told).map(Word::word)
+            }
+            data_type => cells::parse_word(data_type, text.trim()),
+        };
+        word.filter(|_| changed(text, column, form).is_none())
+    }
+
+    /// The words of the column. `quick` reads the texts in common spellings, of which none is a
+    /// text that is null by default.
+    fn words(&self, quick: impl Fn(&str) -> Option<u64>) -> Result<ArrayRef> {
+        let rows = self.records.len();
+        let names_nulls = self.options.null_texts.is_some();
+        let is_nullable = self.column.column_type == ColumnType::Nullable;
+        let mut words = Vec::with_capacity(rows);
+        let mut valid: Option<BooleanBufferBuilder> = None;
+        for row in 0..rows {
+            let text = self.records.get(row, self.at);
+            let text = text.filter(|text| !names_nulls || !self.is_null(row, text));
+            let word = match text {
+                Some(text) => match quick(text) {
+                    Some(word) => Some(word),
+                    None if !names_nulls && self.is_null(row, text) => None,
+                    None => Some(self.word(text).ok_or_else(|| self.fault(row, Some(text)))?),
+                },
+                None => None,
+            };
+            if word.is_none() && !is_nullable {
+                return Err(self.fault(row, None));
+            }
+            if word.is_none() && valid.is_none() {
+                let mut all = BooleanBufferBuilder::new(rows);
+                all.append_n(row, true);
+                valid = Some(all);
+            }
+            if let Some(valid) = &mut valid {
+                valid.append(word.is_some());
+            }
+            words.push(word.unwrap_or_default());
+        }
+        let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
+        array_of_words(self.column.data_type, words, nulls)
+            .ok_or_else(|| Error::corrupt("internal error: a column of texts has words; report it"))
+    }
+
+    /// The word of a time in a common spelling.
+    fn quick_time(&self, unit: TimeUnit, text: &str) -> Option<u64> {
+        let time = quick::time(text)?;
+        let is_known = !self.form.is_zoned && matches!(self.options.zone, Zone::Utc);
+        if !time.is_utc && !is_known {
+            return None;
+        }
+        Some(ticks::of_parts(time.seconds, time.nanos, unit, self.cut)?.word())
+    }
+}
+
 /// Builds one column from a field of each record.
 ///
 /// # Errors
@@ -102,54 +225,23 @@ pub(super) fn build(
     form: &Form,
     options: &ImportOptions,
 ) -> Result<ArrayRef> {
-    let text = |row: usize| {
-        let text = records.get(row, at)?;
-        let quoted = records.is_quoted(row, at);
-        (!is_null(text, quoted, column.data_type, options)).then_some(text)
-    };
-    let bad = |text: &str| {
-        let shown = shortened(text);
-        if column.data_type.is_time() {
-            return bad_time(text, column, form, options);
+    let cells = Cells { column, records, at, form, options, cut: is_cut(column, options) };
+    let mark = if form.decimal_comma { b',' } else { b'.' };
+    match column.data_type {
+        DataType::String => {
+            let text = |row: usize| cells.text(row);
+            let fault = |row: usize, text: Option<&str>| cells.fault(row, text);
+            let texts = TextColumn { column, rows: records.len(), text: &text, fault: &fault };
+            texts.texts(records.bytes(at))
         }
-        if let Some(why) = changed(text, column, form) {
-            return format!(
-                "{shown:?} {why}; the first rows have numbers: keep the texts with columnTypes \
-                 {{{:?}: \"STRING\"}}, or take them as numbers with {:?}",
-                column.name,
-                column.data_type.as_str()
-            );
-        }
-        format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
-    };
-    let fault = |row: usize, text: Option<&str>| {
-        let what = match text {
-            Some(text) => bad(text),
-            None => format!(
-                "column {:?} is not NULLABLE, so it cannot contain null, which {:?} is",
-                column.name,
-                records.get(row, at).unwrap_or_default()
-            ),
-        };
-        let place = Place::Line { line: records.line(row), column: Some(column.name.clone()) };
-        Error::invalid(what).at(place)
-    };
-    let comma = form.decimal_comma;
-    let cut = is_cut(column, options);
-    let word = |text: &str| match column.data_type {
-        DataType::Float32 => small_number(text, comma).map(Word::word),
-        DataType::Float64 => number(text, comma).map(Word::word),
-        data_type if data_type.is_time() => {
-            let moment = time(text, form, options)?;
-            let is_told = !form.is_zoned || moment.offset.is_some();
-            let count = moment.count(data_type, options.zone, cut).ok().filter(|_| is_told)?;
-            Some(count.word())
-        }
-        data_type => cells::parse_word(data_type, text.trim()),
-    };
-    let texts = TextColumn { column, rows: records.len(), text: &text, fault: &fault };
-    if column.data_type == DataType::String {
-        return texts.texts(texts.bytes());
+        DataType::Int64 => cells.words(|text| quick::whole(text).map(Word::word)),
+        DataType::Int32 => cells.words(|text| {
+            quick::whole(text).filter(|whole| i32::try_from(*whole).is_ok()).map(Word::word)
+        }),
+        DataType::Float64 => cells.words(|text| quick::real(text, mark).map(Word::word)),
+        data_type => match ticks::unit_of(data_type) {
+            Some(unit) => cells.words(|text| cells.quick_time(unit, text)),
+            None => cells.words(|_| None),
+        },
     }
-    texts.words(&|text| word(text).filter(|_| changed(text, column, form).is_none()))
 }

@@ -1,12 +1,16 @@
 //! CSV in the dialects of common programs. The records become typed columns: those of a table, or
 //! columns inferred from the first records.
 
+mod blocks;
 mod columns;
 mod form;
 mod head;
+mod quick;
+mod reader;
 mod records;
 mod sniff;
 mod value;
+mod workers;
 
 #[cfg(test)]
 mod dialect_tests;
@@ -14,20 +18,19 @@ mod dialect_tests;
 use std::collections::HashMap;
 use std::io::Read;
 
-use stationdb::arrow::array::{RecordBatch, new_null_array};
-use stationdb::tables::readers::{arrow_type, is_numbered};
+use stationdb::arrow::array::RecordBatch;
+use stationdb::tables::readers::is_numbered;
 use stationdb::tables::{
     Column, ColumnNote, ColumnType, DataType, ImportTableRequest, RowSource, SourceForm,
     TableSchema,
 };
 use stationdb::{Control, Error, Place, Result};
 
-use self::columns::build;
-use self::form::{
-    Decision, Form, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text,
-};
-use self::records::{CsvReader, Records};
+use self::form::{Decision, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text};
+use self::reader::CsvReader;
+use self::records::Records;
 use self::sniff::has_values_only;
+use self::workers::{ColumnSource, Plan, Rows, Workers};
 use crate::numbered;
 use crate::opening::Opening;
 use crate::options::ImportOptions;
@@ -41,17 +44,12 @@ pub fn source<'r>(request: &ImportTableRequest, input: impl Read + 'r) -> Box<dy
     Box::new(Opening::new(move || CsvImport::new(input, ImportOptions::new(&request)?)))
 }
 
-/// Rows of one batch; types are inferred from the first batch.
-const BATCH_ROWS: usize = 16 * 1024;
-/// Text of one batch.
-const BATCH_BYTES: usize = 8 * 1024 * 1024;
-
-/// Where a column of the table comes from.
-enum ColumnSource {
-    Field(usize, Form),
-    RowNumbers,
-    Nulls,
-}
+/// Rows of the first batch, from which types are inferred.
+const FIRST_ROWS: usize = 16 * 1024;
+/// Text of the first batch.
+const FIRST_BYTES: usize = 8 * 1024 * 1024;
+/// Text of one other batch.
+const BLOCK_BYTES: usize = 1024 * 1024;
 
 /// CSV text that is being imported.
 pub(crate) struct CsvImport<'r> {
@@ -63,8 +61,11 @@ pub(crate) struct CsvImport<'r> {
     /// The records that types were inferred from.
     first: Option<Records>,
     inferred: Vec<Decision>,
-    /// The source of each column of the table, once the first rows are read.
-    plan: Vec<ColumnSource>,
+    /// What parses the rows, once the columns of the table are known.
+    workers: Option<Workers>,
+    /// Whether all of the text is read, or what failed; told behind the rows before it.
+    is_read: bool,
+    failed: Option<Error>,
     told: HashMap<String, ColumnNote>,
     /// What the caller should look at.
     warnings: Vec<String>,
@@ -122,7 +123,9 @@ impl<'r> CsvImport<'r> {
             names,
             first: None,
             inferred: Vec::new(),
-            plan: Vec::new(),
+            workers: None,
+            is_read: false,
+            failed: None,
             told: HashMap::new(),
             warnings: Vec::new(),
             row: 0,
@@ -139,10 +142,10 @@ impl<'r> CsvImport<'r> {
         self.reader.dialect.line
     }
 
-    fn read(&mut self) -> Result<Records> {
+    fn first(&mut self) -> Result<Records> {
         match self.first.take() {
             Some(records) => Ok(records),
-            None => self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES),
+            None => self.reader.first(FIRST_ROWS, FIRST_BYTES),
         }
     }
 
@@ -238,7 +241,7 @@ impl<'r> CsvImport<'r> {
     }
 
     /// Finds the source of each column of the table.
-    fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<()> {
+    fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<Plan> {
         let mut fields = vec![None; schema.columns().len()];
         let mut types = Vec::with_capacity(self.names.len());
         for at in 0..self.names.len() {
@@ -249,6 +252,7 @@ impl<'r> CsvImport<'r> {
             }
         }
         let mark = self.mark(records, &types);
+        let mut columns = Vec::with_capacity(schema.columns().len());
         for (column, field) in schema.columns().iter().zip(fields) {
             let (source, told) = match field {
                 Some(at) => {
@@ -274,9 +278,30 @@ impl<'r> CsvImport<'r> {
                 }
             };
             self.told.insert(column.name.clone(), told);
-            self.plan.push(source);
+            columns.push((column.clone(), source));
         }
-        Ok(())
+        Ok(Plan { shape: self.reader.shape, options: self.options.clone(), columns })
+    }
+
+    /// Reads ahead of the rows that are parsed.
+    fn read_ahead(&mut self) {
+        let Some(workers) = &mut self.workers else { return };
+        while !self.is_read && workers.has_room() {
+            match self.reader.next(BLOCK_BYTES) {
+                Ok(Some(block)) => workers.give(block),
+                Ok(None) => self.is_read = true,
+                Err(error) => (self.is_read, self.failed) = (true, Some(error)),
+            }
+        }
+    }
+
+    fn batch(&mut self, schema: &TableSchema, rows: Rows) -> Result<RecordBatch> {
+        let first = self.row;
+        self.row += rows.count as u64;
+        let numbers = || numbered::numbers(first, rows.count);
+        let arrays = rows.arrays.into_iter().map(|array| array.unwrap_or_else(numbers)).collect();
+        RecordBatch::try_new(schema.arrow().clone(), arrays)
+            .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
     }
 }
 
@@ -301,7 +326,7 @@ impl RowSource for CsvImport<'_> {
             ));
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
-        let records = self.read()?;
+        let records = self.first()?;
         let is_told = |name: &String| self.options.types.contains_key(name);
         if records.len() == 0 && !self.names.iter().all(is_told) {
             let error = Error::invalid(format!(
@@ -347,31 +372,30 @@ impl RowSource for CsvImport<'_> {
     /// `InvalidArgument` with line and column for a name that the table does not have, an absent
     /// column that is not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
     fn next_batch(&mut self, schema: &TableSchema, _: &Control) -> Result<Option<RecordBatch>> {
-        let records = self.read()?;
-        // Also for a text without rows, whose names must fit, too.
-        if self.plan.is_empty() {
-            self.plan(schema, &records)?;
+        if self.workers.is_none() {
+            let records = self.first()?;
+            // Also for a text without rows, whose names must fit, too.
+            let plan = self.plan(schema, &records)?;
+            self.workers = Some(Workers::new(plan));
+            self.read_ahead();
+            if let Some(workers) = self.workers.as_ref().filter(|_| records.len() > 0) {
+                let rows = workers.plan().rows(&records)?;
+                return self.batch(schema, rows).map(Some);
+            }
         }
-        if records.len() == 0 {
-            return Ok(None);
+        loop {
+            self.read_ahead();
+            let rows = match &mut self.workers {
+                Some(workers) => workers.take()?,
+                None => None,
+            };
+            match rows {
+                // Blank lines are no rows.
+                Some(rows) if rows.count == 0 => {}
+                Some(rows) => return self.batch(schema, rows).map(Some),
+                None => return self.failed.take().map_or(Ok(None), Err),
+            }
         }
-        let first = self.row;
-        self.row += records.len() as u64;
-        let arrays = schema
-            .columns()
-            .iter()
-            .zip(&self.plan)
-            .map(|(column, source)| match source {
-                ColumnSource::Field(at, form) => build(column, &records, *at, form, &self.options),
-                ColumnSource::RowNumbers => Ok(numbered::numbers(first, records.len())),
-                ColumnSource::Nulls => {
-                    Ok(new_null_array(&arrow_type(column.data_type), records.len()))
-                }
-            })
-            .collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(schema.arrow().clone(), arrays)
-            .map(Some)
-            .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
     }
 
     /// The number of the first row, where rows are numbered.

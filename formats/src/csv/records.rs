@@ -3,21 +3,44 @@
 //! The form is RFC 4180 in UTF-8, with the separator and the line ends that were found in its first
 //! bytes. An empty field is null, `""` is the empty string.
 
-use std::io::Read;
-
 use stationdb::{Error, Place, Result};
 
-use super::head::{READ_BYTES, ReadHead};
-use super::sniff::{Dialect, sniff};
+use super::blocks::{Block, line_count};
 use crate::limits;
-use crate::options::ImportOptions;
 
-/// One field of a [`Records`] chunk.
+/// How records are written.
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) separator: u8,
+    /// Whether lines end with a carriage return alone.
+    pub(super) is_cr: bool,
+    /// Whether the last values of a line may be missing.
+    pub(super) is_padded: bool,
+    /// The number of columns, and the line that names them.
+    pub(super) width: usize,
+    pub(super) header_line: u64,
+}
+
+/// One field of [`Records`]: where its text begins, and twice its length, with 1 if it was quoted.
+#[derive(Clone, Copy, Debug, Default)]
 struct Field {
-    start: usize,
-    end: usize,
-    is_quoted: bool,
+    start: u32,
+    size: u32,
+}
+
+impl Field {
+    /// Texts are much shorter than half of the numbers of 32 bits, see [`Scan::new`].
+    fn new(start: usize, len: usize, is_quoted: bool) -> Self {
+        Self { start: start as u32, size: (len as u32) << 1 | u32::from(is_quoted) }
+    }
+
+    fn len(self) -> usize {
+        (self.size >> 1) as usize
+    }
+
+    fn is_quoted(self) -> bool {
+        self.size & 1 == 1
+    }
 }
 
 /// Whole records in sequence, with the text of their fields.
@@ -35,16 +58,26 @@ impl Records {
         self.lines.len()
     }
 
+    fn field(&self, row: usize, column: usize) -> Field {
+        self.fields.get(row * self.width + column).copied().unwrap_or_default()
+    }
+
     /// The text of a field; `None` is null.
     pub(super) fn get(&self, row: usize, column: usize) -> Option<&str> {
-        let field = self.fields.get(row * self.width + column)?;
-        let text = self.text.get(field.start..field.end)?;
-        (field.is_quoted || !text.is_empty()).then_some(text)
+        let field = self.field(row, column);
+        let start = field.start as usize;
+        let text = self.text.get(start..start + field.len())?;
+        (field.size > 0).then_some(text)
     }
 
     /// Whether a field is quoted.
     pub(super) fn is_quoted(&self, row: usize, column: usize) -> bool {
-        self.fields.get(row * self.width + column).is_some_and(|field| field.is_quoted)
+        self.field(row, column).is_quoted()
+    }
+
+    /// Bytes of the texts of a column.
+    pub(super) fn bytes(&self, column: usize) -> usize {
+        (0..self.len()).map(|row| self.field(row, column).len()).sum()
     }
 
     pub(super) fn line(&self, row: usize) -> u64 {
@@ -56,6 +89,13 @@ impl Records {
         (0..self.len()).all(|row| self.get(row, column).is_none_or(str::is_empty))
     }
 
+    /// The bytes that were parsed, which are the first `len` of the text.
+    pub(super) fn into_text(self, len: usize) -> Vec<u8> {
+        let mut text = self.text.into_bytes();
+        text.truncate(len);
+        text
+    }
+
     /// The record of a line, for messages.
     pub(super) fn shown(&self, line: u64, separator: char) -> String {
         let row = self.lines.partition_point(|other| *other < line);
@@ -65,387 +105,325 @@ impl Records {
     }
 }
 
-/// A reader of records.
-pub(super) struct CsvReader<'r> {
-    input: Box<dyn Read + 'r>,
-    pub(super) dialect: Dialect,
-    buffer: Vec<u8>,
-    at: usize,
-    filled: usize,
-    is_at_end: bool,
-    line: u64,
-    /// The current field, and the number of bytes of its record so far.
-    field: Vec<u8>,
-    record_bytes: usize,
-}
-
 /// What ended a field.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Separator,
     Line,
     Input,
 }
 
-fn at_line(error: Error, line: u64) -> Error {
+pub(super) fn at_line(error: Error, line: u64) -> Error {
     error.at(Place::Line { line, column: None })
 }
 
-impl<'r> CsvReader<'r> {
-    /// Finds the form of the text.
-    ///
-    /// # Errors
-    /// As [`sniff`]; `Io`.
-    pub(super) fn new(mut input: Box<dyn Read + 'r>, options: &ImportOptions) -> Result<Self> {
-        let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
-        let dialect = sniff(&head, options)?;
-        let (at, line) = (dialect.start, dialect.line);
-        let filled = head.bytes.len();
-        Ok(Self {
-            input,
-            dialect,
-            buffer: head.bytes,
-            at,
-            filled,
-            is_at_end: head.is_whole,
-            line,
-            field: Vec::new(),
-            record_bytes: 0,
-        })
+/// A byte, eight times.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The position of the next byte from `from` that is the separator or below `#`, as quotes, line
+/// ends and NUL are; the length of the text if there is none.
+fn next_mark(bytes: &[u8], from: usize, separators: u64) -> usize {
+    let (mut at, mut rest) = (from, bytes.get(from..).unwrap_or_default());
+    while let Some((word, others)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let other = word ^ separators;
+        // Where a subtraction borrows, a byte below is found already, and the lowest one counts.
+        let found = word.wrapping_sub(eight(b'#')) & !word | other.wrapping_sub(eight(1)) & !other;
+        let found = found & eight(0x80);
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        (at, rest) = (at + 8, others);
+    }
+    let separator = separators as u8;
+    let found = rest.iter().position(|byte| *byte < b'#' || *byte == separator);
+    at + found.unwrap_or(rest.len())
+}
+
+/// Text whose fields are found one after the other.
+struct Scan {
+    text: String,
+    /// What follows the text, from a byte on that is not UTF-8.
+    broken: Vec<u8>,
+    is_last: bool,
+    shape: Shape,
+    separators: u64,
+    at: usize,
+    line: u64,
+    /// The texts of quoted fields that have quotes, which follow `text` in the end.
+    escaped: String,
+}
+
+impl Scan {
+    /// What must hold: positions in the text, and in what follows it, take 31 bits. A block has a
+    /// few MiB, or a record that is too long by a few.
+    fn new(block: Block, shape: &Shape) -> Result<Self> {
+        let Block { bytes, line, is_last } = block;
+        if bytes.len() > i32::MAX as usize / 2 {
+            return Err(too_long(line));
+        }
+        let (text, broken) = match String::from_utf8(bytes) {
+            Ok(text) => (text, Vec::new()),
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let mut bytes = error.into_bytes();
+                let broken = bytes.split_off(valid);
+                (String::from_utf8(bytes).unwrap_or_default(), broken)
+            }
+        };
+        let (shape, separators) = (*shape, eight(shape.separator));
+        let escaped = String::new();
+        Ok(Self { text, broken, is_last, shape, separators, at: 0, line, escaped })
     }
 
     fn fault(&self, what: &str) -> Error {
         at_line(Error::invalid(what), self.line)
     }
 
-    fn peek(&mut self) -> Result<Option<u8>> {
-        while self.at >= self.filled && !self.is_at_end {
-            // Filled again for each read.
-            self.buffer.resize(READ_BYTES, 0);
-            match self.input.read(&mut self.buffer) {
-                Ok(count) => {
-                    (self.at, self.filled) = (0, count.min(READ_BYTES));
-                    self.is_at_end = count == 0;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(at_line(Error::io("reading the CSV text", error), self.line));
-                }
-            }
-        }
-        Ok(if self.at < self.filled { self.buffer.get(self.at).copied() } else { None })
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
     }
 
-    fn push(&mut self, byte: u8) -> Result<()> {
-        self.record_bytes += 1;
-        if self.record_bytes > limits::IMPORT_RECORD_BYTES {
-            return Err(at_line(
-                Error::limit(format!(
-                    "a line takes more than {} bytes; perhaps a closing quote is missing",
-                    limits::IMPORT_RECORD_BYTES
-                )),
-                self.line,
-            ));
-        }
+    /// Whether the text ends here.
+    fn is_at_end(&self) -> bool {
+        self.at >= self.text.len() && self.broken.is_empty()
+    }
+
+    fn line_end(&self) -> u8 {
+        if self.shape.is_cr { b'\r' } else { b'\n' }
+    }
+
+    /// The end of a field at this byte, which is no part of it; `None` for another byte.
+    fn end(&mut self) -> Result<Option<End>> {
+        let shape = self.shape;
+        let (end, len) = match self.peek() {
+            None if !self.broken.is_empty() => {
+                return Err(self.fault(
+                    "a value is not UTF-8; save the text as UTF-8 (in spreadsheets: CSV UTF-8)",
+                ));
+            }
+            None => (End::Input, 0),
+            Some(byte) if byte == shape.separator => (End::Separator, 1),
+            Some(b'\r') if shape.is_cr => (End::Line, 1),
+            Some(b'\n') if shape.is_cr => {
+                return Err(self.fault(
+                    "a line feed in a text whose first line ends with a carriage return; quote \
+                     values that contain one",
+                ));
+            }
+            Some(b'\n') => (End::Line, 1),
+            Some(b'\r') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => (End::Line, 2),
+            Some(b'\r') => {
+                return Err(self.fault(
+                    "a carriage return without a line feed; quote values that contain one",
+                ));
+            }
+            Some(_) => return Ok(None),
+        };
+        self.at += len;
+        Ok(Some(end))
+    }
+
+    fn nul(&self) -> Error {
         // A text has none; at the end of a file they are what a power cut left of it.
-        if byte == 0 {
-            return Err(self.fault(
-                "a NUL byte, as a file may have after a power cut; write the file again, or \
-                     cut it before this line",
-            ));
-        }
-        self.field.push(byte);
-        Ok(())
+        self.fault(
+            "a NUL byte, as a file may have after a power cut; write the file again, or cut it \
+             before this line",
+        )
     }
 
-    /// Reads one field into `self.field`; returns what ended it and whether it was quoted.
-    fn read_field(&mut self) -> Result<(End, bool)> {
-        self.field.clear();
-        let is_quoted = self.peek()? == Some(b'"');
-        if is_quoted {
-            self.at += 1;
-            let opened_at = self.line;
-            loop {
-                match self.peek()? {
-                    None => {
-                        return Err(at_line(
-                            Error::invalid("a quoted value is not closed before the end"),
-                            opened_at,
-                        ));
-                    }
-                    Some(b'"') => {
-                        self.at += 1;
-                        if self.peek()? != Some(b'"') {
-                            break;
-                        }
-                        self.at += 1;
-                        self.push(b'"')?;
-                    }
-                    Some(byte) => {
-                        self.at += 1;
-                        self.line +=
-                            u64::from(byte == if self.dialect.is_cr { b'\r' } else { b'\n' });
-                        self.push(byte)?;
-                    }
-                }
-            }
+    /// The next field, and what ended it.
+    fn field(&mut self) -> Result<(Field, End)> {
+        if self.peek() == Some(b'"') {
+            return self.quoted();
         }
+        let start = self.at;
         loop {
-            match self.peek()? {
-                None => return Ok((End::Input, is_quoted)),
-                Some(b'\r') if self.dialect.is_cr => {
-                    self.at += 1;
-                    return Ok((End::Line, is_quoted));
-                }
-                Some(b'\n') if self.dialect.is_cr => {
-                    return Err(self.fault(
-                        "a line feed in a text whose first line ends with a carriage return; \
-                             quote values that contain one",
-                    ));
-                }
-                Some(b'\n') => {
-                    self.at += 1;
-                    return Ok((End::Line, is_quoted));
-                }
-                Some(b'\r') => {
-                    self.at += 1;
-                    if self.peek()? != Some(b'\n') {
-                        return Err(self.fault(
-                            "a carriage return without a line feed; quote values that contain \
-                                 one",
-                        ));
-                    }
-                }
-                Some(byte) if byte == self.dialect.separator => {
-                    self.at += 1;
-                    return Ok((End::Separator, is_quoted));
-                }
-                Some(_) if is_quoted => {
-                    return Err(
-                        self.fault("text after a closing quote; double the quotes inside a value")
-                    );
-                }
+            let at = next_mark(self.text.as_bytes(), self.at, self.separators);
+            self.at = at;
+            if let Some(end) = self.end()? {
+                return Ok((Field::new(start, at - start, false), end));
+            }
+            match self.peek() {
                 Some(b'"') => {
                     return Err(self.fault(
                         "a quote inside of an unquoted value; quote the value, and double the \
-                             quote",
+                         quote",
                     ));
                 }
-                Some(byte) => {
-                    self.at += 1;
-                    self.push(byte)?;
-                }
+                Some(0) => return Err(self.nul()),
+                _ => self.at += 1,
             }
         }
     }
 
-    /// The names in the header.
-    pub(super) fn header(&mut self) -> Result<Vec<String>> {
-        if self.peek()?.is_none() {
-            return Err(at_line(
-                Error::invalid("the text is empty; its first line must name the columns"),
-                1,
-            ));
+    fn quoted(&mut self) -> Result<(Field, End)> {
+        let opened_at = self.line;
+        self.at += 1;
+        let (mut from, escaped) = (self.at, self.escaped.len());
+        let field = loop {
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let close = memchr::memchr(b'"', rest);
+            let part = rest.get(..close.unwrap_or(rest.len())).unwrap_or_default();
+            if let Some(at) = memchr::memchr(0, part) {
+                self.line += line_count(part.get(..at).unwrap_or_default(), self.line_end());
+                return Err(self.nul());
+            }
+            self.line += line_count(part, self.line_end());
+            let Some(close) = close.map(|len| self.at + len) else {
+                if rest.len() > limits::IMPORT_RECORD_BYTES || !self.is_last {
+                    return Err(too_long(self.line));
+                }
+                self.at = self.text.len();
+                self.end()?;
+                let what = "a quoted value is not closed before the end";
+                return Err(at_line(Error::invalid(what), opened_at));
+            };
+            self.at = close + 1;
+            let is_doubled = self.peek() == Some(b'"');
+            if is_doubled {
+                self.escaped.push_str(self.text.get(from..self.at).unwrap_or_default());
+                self.at += 1;
+                from = self.at;
+                continue;
+            }
+            if self.escaped.len() == escaped {
+                break Field::new(from, close - from, true);
+            }
+            self.escaped.push_str(self.text.get(from..close).unwrap_or_default());
+            let len = self.escaped.len() - escaped;
+            break Field::new(self.text.len() + escaped, len, true);
+        };
+        match self.end()? {
+            Some(end) => Ok((field, end)),
+            None => Err(self.fault("text after a closing quote; double the quotes inside a value")),
         }
-        let mut names = Vec::new();
-        self.record_bytes = 0;
-        loop {
-            let (end, _) = self.read_field()?;
-            names.push(self.take_text()?.to_owned());
-            if names.len() > limits::IMPORT_COLUMNS {
+    }
+
+    /// Refuses a record that is too long.
+    fn check_length(&self, begun: usize, fields: &[Field], end: End, line: u64) -> Result<()> {
+        let is_cut = end == End::Input && !self.is_last;
+        if self.at - begun <= limits::IMPORT_RECORD_BYTES && !is_cut {
+            return Ok(());
+        }
+        let bytes: usize = fields.iter().map(|field| field.len()).sum();
+        if bytes > limits::IMPORT_RECORD_BYTES || is_cut { Err(too_long(line)) } else { Ok(()) }
+    }
+
+    /// Appends the fields of the next record; `false` for a blank line, which has none.
+    fn record(&mut self, fields: &mut Vec<Field>) -> Result<bool> {
+        let (line, begun, first) = (self.line, self.at, fields.len());
+        let Shape { width, header_line, separator, .. } = self.shape;
+        let mut count = 0;
+        let end = loop {
+            let (field, end) = self.field()?;
+            // A blank line is skipped. With one column it is a row that has a null.
+            if count == 0 && width > 1 && field.size == 0 && end != End::Separator {
+                self.line += u64::from(end == End::Line);
+                return Ok(false);
+            }
+            if count == width {
                 return Err(at_line(
-                    Error::limit(format!(
-                        "there are more than the {} columns of an import",
-                        limits::IMPORT_COLUMNS
+                    Error::invalid(format!(
+                        "there are more than {width} values, the number of names in line \
+                         {header_line}; if lines come before the names, skip them with skipLines; \
+                         if the separator is not {:?}, name it",
+                        char::from(separator)
                     )),
-                    self.dialect.line,
+                    line,
                 ));
             }
+            count += 1;
+            fields.push(field);
             if end != End::Separator {
-                self.line += u64::from(end == End::Line);
-                return Ok(names);
+                break end;
             }
+        };
+        self.check_length(begun, fields.get(first..).unwrap_or_default(), end, line)?;
+        if count < width && !self.shape.is_padded {
+            return Err(at_line(
+                Error::invalid(format!(
+                    "there are {count} values for the {width} columns of line {header_line}"
+                )),
+                line,
+            ));
         }
+        fields.resize(first + width, Field::default());
+        self.line += u64::from(end == End::Line);
+        Ok(true)
     }
 
-    fn take_text(&self) -> Result<&str> {
-        std::str::from_utf8(&self.field).map_err(|error| {
-            let what = "a value is not UTF-8; save the text as UTF-8 (in spreadsheets: CSV UTF-8)";
-            at_line(Error::invalid(what).with_source(error), self.line)
-        })
-    }
-
-    /// Reads the next records of `width` fields each: at most `rows_max` records, of about
-    /// `bytes_max` bytes of text. Returns none at the end.
-    pub(super) fn records(
-        &mut self,
-        width: usize,
-        rows_max: usize,
-        bytes_max: usize,
-    ) -> Result<Records> {
-        let mut out = Records { width, ..Records::default() };
-        while out.len() < rows_max && out.text.len() < bytes_max {
-            if self.peek()?.is_none() {
-                break;
-            }
-            let line = self.line;
-            self.record_bytes = 0;
-            let mut count = 0;
-            loop {
-                let (end, is_quoted) = self.read_field()?;
-                // A blank line is skipped. With one column it is a row that has a null.
-                if count == 0
-                    && width > 1
-                    && !is_quoted
-                    && self.field.is_empty()
-                    && end != End::Separator
-                {
-                    self.line += u64::from(end == End::Line);
-                    break;
-                }
-                count += 1;
-                if count > width {
-                    return Err(at_line(
-                        Error::invalid(format!(
-                            "there are more than {width} values, the number of names in line {}; \
-                             if lines come before the names, skip them with skipLines; if the \
-                             separator is not {:?}, name it",
-                            self.dialect.line,
-                            char::from(self.dialect.separator)
-                        )),
-                        line,
-                    ));
-                }
-                let start = out.text.len();
-                out.text.push_str(self.take_text()?);
-                out.fields.push(Field { start, end: out.text.len(), is_quoted });
-                if end == End::Separator {
-                    continue;
-                }
-                if count < width && self.dialect.is_padded {
-                    let end = out.text.len();
-                    let missing = Field { start: end, end, is_quoted: false };
-                    out.fields.extend(std::iter::repeat_n(missing, width - count));
-                } else if count < width {
-                    return Err(at_line(
-                        Error::invalid(format!(
-                            "there are {count} values for the {width} columns of line {}",
-                            self.dialect.line
-                        )),
-                        line,
-                    ));
-                }
-                out.lines.push(line);
-                self.line += u64::from(end == End::Line);
-                break;
-            }
-        }
-        Ok(out)
+    /// The records of these fields and lines, and what follows them.
+    fn finish(self, fields: Vec<Field>, lines: Vec<u64>) -> (Records, Rest) {
+        let Self { mut text, mut broken, at, line, escaped, shape, .. } = self;
+        let mut rest = text.as_bytes().get(at..).unwrap_or_default().to_vec();
+        rest.append(&mut broken);
+        text.push_str(&escaped);
+        (Records { text, fields, lines, width: shape.width }, (rest, line))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn too_long(line: u64) -> Error {
+    at_line(
+        Error::limit(format!(
+            "a line takes more than {} bytes; perhaps a closing quote is missing",
+            limits::IMPORT_RECORD_BYTES
+        )),
+        line,
+    )
+}
 
-    /// A reader that returns one byte at a time.
-    struct Drop<'a>(&'a [u8]);
+/// What follows the records that were parsed: its bytes, and the line of the first one.
+pub(super) type Rest = (Vec<u8>, u64);
 
-    impl Read for Drop<'_> {
-        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-            let (Some(target), Some((byte, rest))) = (out.first_mut(), self.0.split_first()) else {
-                return Ok(0);
-            };
-            *target = *byte;
-            self.0 = rest;
-            Ok(1)
+/// Parses the records of a block, at most `rows_max`, and returns them with the rest of the block.
+///
+/// # Errors
+/// `InvalidArgument` with the line for what is no CSV, and for a record with more or fewer values
+/// than columns; `LimitExceeded` for a record that is too long.
+pub(super) fn parse(block: Block, shape: &Shape, rows_max: usize) -> Result<(Records, Rest)> {
+    let mut scan = Scan::new(block, shape)?;
+    let (mut fields, mut lines) = (Vec::new(), Vec::new());
+    while lines.len() < rows_max && !scan.is_at_end() {
+        let line = scan.line;
+        if scan.record(&mut fields)? {
+            lines.push(line);
         }
     }
+    Ok(scan.finish(fields, lines))
+}
 
-    type Rows = Vec<(u64, Vec<Option<String>>)>;
-
-    fn read(text: &[u8], by_byte: bool) -> Result<(Vec<String>, Rows)> {
-        let (mut whole, mut slow) = (text, Drop(text));
-        let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
-        let options = ImportOptions { separator: Some(b','), ..ImportOptions::default() };
-        let mut reader = CsvReader::new(Box::new(input), &options)?;
-        let names = reader.header()?;
-        let mut rows = Vec::new();
-        loop {
-            let records = reader.records(names.len(), 2, 1000)?;
-            if records.len() == 0 {
-                return Ok((names, rows));
-            }
-            rows.extend((0..records.len()).map(|row| {
-                let cells = (0..names.len())
-                    .map(|column| records.get(row, column).map(str::to_owned))
-                    .collect();
-                (records.line(row), cells)
-            }));
+/// Parses the names that a block begins with, and returns them with the rest of the block.
+///
+/// # Errors
+/// `InvalidArgument` with the line for what is no CSV; `LimitExceeded` for more columns than those
+/// of an import, and for a record that is too long.
+pub(super) fn parse_names(block: Block, shape: &Shape) -> Result<(Vec<String>, Rest)> {
+    let mut scan = Scan::new(block, shape)?;
+    let mut fields = Vec::new();
+    loop {
+        let (field, end) = scan.field()?;
+        fields.push(field);
+        if fields.len() > limits::IMPORT_COLUMNS {
+            return Err(at_line(
+                Error::limit(format!(
+                    "there are more than the {} columns of an import",
+                    limits::IMPORT_COLUMNS
+                )),
+                shape.header_line,
+            ));
+        }
+        if end != End::Separator {
+            scan.check_length(0, &fields, end, shape.header_line)?;
+            scan.line += u64::from(end == End::Line);
+            break;
         }
     }
-
-    #[test]
-    fn records_have_their_lines_and_tell_null_from_empty() {
-        let text =
-            "\u{feff}a,\"b \"\"x\"\"\"\r\n1,\n\n\"\",\"two\nlines, \"\"quoted\"\"\"\nä,é\n,x";
-        for by_byte in [false, true] {
-            let (names, rows) = read(text.as_bytes(), by_byte).unwrap();
-            assert_eq!(names, ["a", "b \"x\""]);
-            let cell = |text: &str| Some(text.to_owned());
-            let expected = [
-                (2, vec![cell("1"), None]),
-                (4, vec![cell(""), cell("two\nlines, \"quoted\"")]),
-                (6, vec![cell("ä"), cell("é")]),
-                (7, vec![None, cell("x")]),
-            ];
-            assert_eq!(rows, expected);
-        }
-        let (_, rows) = read(b"a\n\n1\n", false).unwrap();
-        assert_eq!(
-            rows,
-            [(2, vec![None]), (3, vec![Some("1".to_owned())])],
-            "one column: a blank line is a null"
-        );
-    }
-
-    #[test]
-    fn bounds_are_kept() {
-        let header =
-            |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
-        let above = stationdb::ErrorKind::LimitExceeded;
-        limits::holds_at(limits::IMPORT_COLUMNS, above, |count| {
-            read(header(count).as_bytes(), false)
-        });
-        let record = |len: usize| format!("a,b\n{},y\n", "x".repeat(len - 1));
-        limits::holds_at(limits::IMPORT_RECORD_BYTES, above, |len| {
-            read(record(len).as_bytes(), false)
-        });
-    }
-
-    #[test]
-    fn what_is_no_csv_is_refused_with_its_line() {
-        for (text, line) in [
-            (&b""[..], 1),
-            (b"a,b\n1,2\n3\n", 3),
-            (b"a,b\n1,2,3\n", 2),
-            (b"a,b\n\"1\n2", 2),
-            (b"a,b\n\"x\n\"y,2\n", 3),
-            (b"a,b\n1,x\"y\n", 2),
-            (b"a,b\n1,\xff\n", 2),
-            (b"a,b\n1\r,2\n", 2),
-            (b"\xef\xbbx,b\n", 1),
-            // Parts of one character in two fields are not UTF-8.
-            (b"a,b\n\xc3,\xa9\n", 2),
-        ] {
-            for by_byte in [false, true] {
-                let error = read(text, by_byte).unwrap_err();
-                assert_eq!(
-                    error.place(),
-                    Some(&Place::Line { line, column: None }),
-                    "{text:?}: {error}"
-                );
-            }
-        }
-    }
+    let (width, line) = (fields.len(), scan.line);
+    scan.shape.width = width;
+    let (records, rest) = scan.finish(fields, vec![line]);
+    let names = (0..width).map(|at| records.get(0, at).unwrap_or_default().to_owned());
+    Ok((names.collect(), rest))
 }

@@ -2,6 +2,7 @@
 
 use stationdb::tables::{DataType, readers as cells};
 
+use super::quick;
 use crate::options::ImportOptions;
 
 /// Texts that are null in columns of other types than STRING, unless the request names others.
@@ -27,6 +28,9 @@ pub(super) fn is_null(
 
 /// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case.
 pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
+    if let Some(value) = quick::real(text, if comma { b',' } else { b'.' }) {
+        return Some(value);
+    }
     let text = text.trim();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };

@@ -11,6 +11,7 @@ mod import;
 mod interop;
 #[path = "../../../tests/common/limited_memory.rs"]
 mod limited_memory;
+mod long_texts;
 mod loud;
 #[path = "../../../tests/common/mistakes.rs"]
 mod mistake_lists;

@@ -180,10 +180,11 @@ fn change_type(
     let target = arrow_type(column.data_type);
     let source = array.data_type();
     if *source == target {
-        if column.data_type.is_time() {
-            return to_timestamps(column, array, misfit);
-        }
-        return Ok(array.clone());
+        // A value under a null counts, too: it is replaced where it is outside of the years.
+        let is_in_years = ticks::unit_of(column.data_type).is_none_or(|unit| {
+            ticks::ticks(array).iter().fold(true, |all, time| all & ticks::is_in_years(*time, unit))
+        });
+        return if is_in_years { Ok(array.clone()) } else { to_timestamps(column, array, misfit) };
     }
     if *source == Arrow::Null {
         return Ok(new_null_array(&target, array.len()));

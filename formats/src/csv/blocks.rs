@@ -1,0 +1,166 @@
+//! Cuts a text into blocks of whole records, which can be parsed beside each other.
+
+use std::io::Read;
+
+use stationdb::{Error, Place, Result};
+
+use super::head::READ_BYTES;
+use crate::limits;
+
+/// Bytes that a record can have at most: its values with each quote doubled, and what is between
+/// them.
+const RECORD_BYTES: usize = 2 * limits::IMPORT_RECORD_BYTES + 4 * limits::IMPORT_COLUMNS;
+
+/// Whole records of a text.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) bytes: Vec<u8>,
+    /// The line of its first byte, from 1.
+    pub(super) line: u64,
+    /// Whether the text ends with it. The records of another block end with a line, unless they
+    /// are too long.
+    pub(super) is_last: bool,
+}
+
+/// The text behind what was read of it.
+pub(super) struct Blocks<'r> {
+    input: Box<dyn Read + 'r>,
+    waiting: Vec<u8>,
+    /// The line of the first byte that waits.
+    line: u64,
+    is_at_end: bool,
+    /// The byte that ends lines.
+    line_end: u8,
+}
+
+/// The lines that end in these bytes.
+pub(super) fn line_count(bytes: &[u8], line_end: u8) -> u64 {
+    memchr::memchr_iter(line_end, bytes).count() as u64
+}
+
+/// The length of the records that end in these bytes.
+///
+/// What must hold: quotes come in pairs in a text that is CSV, so a line end behind an even number
+/// of them ends a record. The parser refuses any other text at its first quote that has no pair,
+/// and all records before that one are whole.
+fn whole_records(bytes: &[u8], line_end: u8) -> usize {
+    if memchr::memchr(b'"', bytes).is_none() {
+        return memchr::memrchr(line_end, bytes).map_or(0, |at| at + 1);
+    }
+    let (mut whole, mut is_quoted) = (0, false);
+    for at in memchr::memchr2_iter(b'"', line_end, bytes) {
+        if bytes.get(at) == Some(&b'"') {
+            is_quoted = !is_quoted;
+        } else if !is_quoted {
+            whole = at + 1;
+        }
+    }
+    whole
+}
+
+impl<'r> Blocks<'r> {
+    /// The text that begins with `waiting`, in this line, and goes on with `input`.
+    pub(super) fn new(
+        input: Box<dyn Read + 'r>,
+        waiting: Vec<u8>,
+        line: u64,
+        is_at_end: bool,
+        line_end: u8,
+    ) -> Self {
+        Self { input, waiting, line, is_at_end, line_end }
+    }
+
+    /// Reads until so many bytes wait, or the text ends.
+    fn fill(&mut self, size: usize) -> Result<()> {
+        while self.waiting.len() < size && !self.is_at_end {
+            let filled = self.waiting.len();
+            self.waiting.resize(filled + (size - filled).max(READ_BYTES), 0);
+            let room = self.waiting.get_mut(filled..).unwrap_or_default();
+            let read = self.input.read(room).map(|count| count.min(room.len()));
+            self.waiting.truncate(filled + read.as_ref().map_or(0, |count| *count));
+            match read {
+                Ok(count) => self.is_at_end = count == 0,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let line = self.line + line_count(&self.waiting, self.line_end);
+                    let error = Error::io("reading the CSV text", error);
+                    return Err(error.at(Place::Line { line, column: None }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next records, of about `size` bytes; `None` at the end of the text.
+    ///
+    /// # Errors
+    /// `Io`, with the line.
+    pub(super) fn next(&mut self, size: usize) -> Result<Option<Block>> {
+        let mut size = size.max(1);
+        loop {
+            self.fill(size)?;
+            let looked = self.waiting.get(..size).unwrap_or(&self.waiting);
+            if looked.is_empty() {
+                return Ok(None);
+            }
+            let is_last = self.is_at_end && looked.len() == self.waiting.len();
+            let len = match whole_records(looked, self.line_end) {
+                _ if is_last => looked.len(),
+                // The parser tells what is wrong with a record that is too long.
+                0 if looked.len() >= RECORD_BYTES => looked.len(),
+                whole => whole,
+            };
+            if len == 0 {
+                size = 2 * looked.len();
+                continue;
+            }
+            let rest = self.waiting.split_off(len);
+            let bytes = std::mem::replace(&mut self.waiting, rest);
+            let line = self.line;
+            self.line += line_count(&bytes, self.line_end);
+            return Ok(Some(Block { bytes, line, is_last }));
+        }
+    }
+
+    /// Gives back what was not parsed of the last block.
+    pub(super) fn give_back(&mut self, mut bytes: Vec<u8>, line: u64) {
+        bytes.append(&mut self.waiting);
+        (self.waiting, self.line) = (bytes, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_end_between_records() {
+        let text = "a,b\n1,\"x\n\"\"y\n\"\n\n2,\"\"\n3,4";
+        for size in 1..40 {
+            let input = Box::new(text.as_bytes());
+            let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n');
+            let (mut whole, mut starts) = (String::new(), Vec::new());
+            while let Some(block) = blocks.next(size).unwrap() {
+                assert_eq!(block.line, 1 + whole.matches('\n').count() as u64);
+                starts.push(block.line);
+                whole += std::str::from_utf8(&block.bytes).unwrap();
+                assert_eq!(block.is_last, whole.len() == text.len(), "{size}");
+            }
+            assert_eq!(whole, text);
+            // Lines 3 and 4 are inside of a value.
+            assert!(starts.iter().all(|line| [1, 2, 5, 6, 7].contains(line)), "{size}: {starts:?}");
+            assert!(size > 1 || starts == [1, 2, 6, 7], "{starts:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_parsed_comes_again() {
+        let mut blocks = Blocks::new(Box::new(&b"a\nb\nc\n"[..]), Vec::new(), 1, false, b'\n');
+        let block = blocks.next(4).unwrap().unwrap();
+        assert_eq!(block.bytes, b"a\nb\n");
+        blocks.give_back(b"b\n".to_vec(), 2);
+        let block = blocks.next(100).unwrap().unwrap();
+        assert_eq!((&block.bytes[..], block.line, block.is_last), (&b"b\nc\n"[..], 2, true));
+        assert!(blocks.next(100).unwrap().is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! Reads the header of a CSV text and its records.
+
+use std::io::Read;
+
+use stationdb::{Error, Result};
+
+use super::blocks::{Block, Blocks};
+use super::head::{READ_BYTES, ReadHead};
+use super::records::{Records, Shape, at_line, parse, parse_names};
+use super::sniff::{Dialect, sniff};
+use crate::options::ImportOptions;
+
+/// A reader of records.
+pub(super) struct CsvReader<'r> {
+    blocks: Blocks<'r>,
+    pub(super) dialect: Dialect,
+    pub(super) shape: Shape,
+}
+
+impl<'r> CsvReader<'r> {
+    /// Finds the form of the text.
+    ///
+    /// # Errors
+    /// As [`sniff`]; `Io`.
+    pub(super) fn new(mut input: Box<dyn Read + 'r>, options: &ImportOptions) -> Result<Self> {
+        let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
+        let dialect = sniff(&head, options)?;
+        let shape = Shape {
+            separator: dialect.separator,
+            is_cr: dialect.is_cr,
+            is_padded: dialect.is_padded,
+            width: 1,
+            header_line: dialect.line,
+        };
+        let mut waiting = head.bytes;
+        waiting.drain(..dialect.start.min(waiting.len()));
+        let line_end = if dialect.is_cr { b'\r' } else { b'\n' };
+        let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end);
+        Ok(Self { blocks, dialect, shape })
+    }
+
+    /// The names in the header.
+    pub(super) fn header(&mut self) -> Result<Vec<String>> {
+        let Some(block) = self.blocks.next(READ_BYTES)? else {
+            let error = Error::invalid("the text is empty; its first line must name the columns");
+            return Err(at_line(error, 1));
+        };
+        let (names, (rest, line)) = parse_names(block, &self.shape)?;
+        self.blocks.give_back(rest, line);
+        self.shape.width = names.len();
+        Ok(names)
+    }
+
+    /// The first `rows_max` records, or those in `bytes_max` bytes of text.
+    ///
+    /// # Errors
+    /// As [`parse`]; `Io`.
+    pub(super) fn first(&mut self, rows_max: usize, bytes_max: usize) -> Result<Records> {
+        let mut size = READ_BYTES.min(bytes_max);
+        loop {
+            let Some(block) = self.blocks.next(size)? else { return Ok(Records::default()) };
+            let (line, is_last, len) = (block.line, block.is_last, block.bytes.len());
+            let (records, rest) = parse(block, &self.shape, rows_max)?;
+            if records.len() == rows_max || is_last || size >= bytes_max {
+                self.blocks.give_back(rest.0, rest.1);
+                // Blank lines may fill a block.
+                if records.len() == 0 && !is_last {
+                    continue;
+                }
+                return Ok(records);
+            }
+            self.blocks.give_back(records.into_text(len), line);
+            size = (2 * size.max(len)).min(bytes_max);
+        }
+    }
+
+    /// The next records, of about `size` bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn next(&mut self, size: usize) -> Result<Option<Block>> {
+        self.blocks.next(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits;
+    use stationdb::Place;
+
+    /// A reader that returns one byte at a time.
+    struct Drop<'a>(&'a [u8]);
+
+    impl Read for Drop<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let (Some(target), Some((byte, rest))) = (out.first_mut(), self.0.split_first()) else {
+                return Ok(0);
+            };
+            *target = *byte;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    type Rows = Vec<(u64, Vec<Option<String>>)>;
+
+    fn read(text: &[u8], by_byte: bool) -> Result<(Vec<String>, Rows)> {
+        let (mut whole, mut slow) = (text, Drop(text));
+        let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
+        let options = ImportOptions { separator: Some(b','), ..ImportOptions::default() };
+        let mut reader = CsvReader::new(Box::new(input), &options)?;
+        let names = reader.header()?;
+        let mut rows = Vec::new();
+        let mut push = |records: &Records| {
+            rows.extend((0..records.len()).map(|row| {
+                let cells = (0..names.len())
+                    .map(|column| records.get(row, column).map(str::to_owned))
+                    .collect();
+                (records.line(row), cells)
+            }));
+        };
+        push(&reader.first(2, 1000)?);
+        while let Some(block) = reader.next(if by_byte { 1 } else { 1000 })? {
+            push(&parse(block, &reader.shape, usize::MAX)?.0);
+        }
+        Ok((names, rows))
+    }
+
+    #[test]
+    fn records_have_their_lines_and_tell_null_from_empty() {
+        let text =
+            "\u{feff}a,\"b \"\"x\"\"\"\r\n1,\n\n\"\",\"two\nlines, \"\"quoted\"\"\"\nä,é\n,x";
+        for by_byte in [false, true] {
+            let (names, rows) = read(text.as_bytes(), by_byte).unwrap();
+            assert_eq!(names, ["a", "b \"x\""]);
+            let cell = |text: &str| Some(text.to_owned());
+            let expected = [
+                (2, vec![cell("1"), None]),
+                (4, vec![cell(""), cell("two\nlines, \"quoted\"")]),
+                (6, vec![cell("ä"), cell("é")]),
+                (7, vec![None, cell("x")]),
+            ];
+            assert_eq!(rows, expected);
+        }
+        let (_, rows) = read(b"a\n\n1\n", false).unwrap();
+        assert_eq!(
+            rows,
+            [(2, vec![None]), (3, vec![Some("1".to_owned())])],
+            "one column: a blank line is a null"
+        );
+    }
+
+    #[test]
+    fn bounds_are_kept() {
+        let header =
+            |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
+        let above = stationdb::ErrorKind::LimitExceeded;
+        limits::holds_at(limits::IMPORT_COLUMNS, above, |count| {
+            read(header(count).as_bytes(), false)
+        });
+        let record = |len: usize| format!("a,b\n{},y\n", "x".repeat(len - 1));
+        limits::holds_at(limits::IMPORT_RECORD_BYTES, above, |len| {
+            read(record(len).as_bytes(), false)
+        });
+    }
+
+    #[test]
+    fn what_is_no_csv_is_refused_with_its_line() {
+        for (text, line) in [
+            (&b""[..], 1),
+            (b"a,b\n1,2\n3\n", 3),
+            (b"a,b\n1,2,3\n", 2),
+            (b"a,b\n\"1\n2", 2),
+            (b"a,b\n\"x\n\"y,2\n", 3),
+            (b"a,b\n1,x\"y\n", 2),
+            (b"a,b\n1,\xff\n", 2),
+            (b"a,b\n1\r,2\n", 2),
+            (b"\xef\xbbx,b\n", 1),
+            // Parts of one character in two fields are not UTF-8.
+            (b"a,b\n\xc3,\xa9\n", 2),
+        ] {
+            for by_byte in [false, true] {
+                let error = read(text, by_byte).unwrap_err();
+                assert_eq!(
+                    error.place(),
+                    Some(&Place::Line { line, column: None }),
+                    "{text:?}: {error}"
+                );
+            }
+        }
+    }
+}
