@@ -11,6 +11,7 @@ use stationdb::{Error, Result};
 use crate::file;
 use crate::format::FileFormat;
 use crate::result_format::ResultFormat;
+use crate::stdf;
 
 /// Bytes at the start of a file that tell its format.
 pub(crate) const START_BYTES: usize = 4096;
@@ -75,6 +76,10 @@ impl DataFormat {
             .or_else(|| ResultFormat::of_bytes(start).map(Self::Result));
         if let Some(format) = of_bytes {
             return Ok(format);
+        }
+        // Of compressed bytes the first ones may not tell what is in them.
+        if stdf::is_packed(start) && ResultFormat::of_name(path) == Some(ResultFormat::Stdf) {
+            return Ok(Self::Result(ResultFormat::Stdf));
         }
         if let Some(what) = foreign::marked(start.get(..foreign::START_BYTES).unwrap_or(start)) {
             return Err(Error::unsupported(format!("the file is not imported: {what}")));
@@ -168,6 +173,9 @@ mod tests {
     fn results_are_told_by_their_bytes_before_the_name_of_a_table() {
         let openhtf = Some(DataFormat::Result(ResultFormat::OpenHtf));
         let csv = Some(DataFormat::Table(FileFormat::Csv));
+        let stdf = Some(DataFormat::Result(ResultFormat::Stdf));
+        let packed = std::fs::read("tests/stdf/files/all.little.stdf.gz").unwrap();
+        let bzip2 = b"BZh91AY&SY\0\0\0\0";
         let found: &[(&[u8], &str, Option<DataFormat>)] = &[
             (b"{\"dut_id\": \"a\"}", "a.csv", openhtf),
             (b" \r\n{ \"start_time_millis\": 1", "a", openhtf),
@@ -176,6 +184,14 @@ mod tests {
             (b"{\"dut_ids\": \"a\"}", "a.csv", csv),
             (b"x{\"dut_id\": \"a\"}", "a.csv", csv),
             (b"{}", "a", None),
+            (b"\x02\0\0\x0a\x02\x04", "a.csv", stdf),
+            (b"\0\x02\0\x0a\x01\x04", "a", stdf),
+            (&packed, "a.csv", stdf),
+            (b"", "lot.STD", stdf),
+            // What a block of bzip2 has is known by its name alone.
+            (bzip2, "lot.stdf.bz2", stdf),
+            (bzip2, "a.csv", None),
+            (b"\x1f\x8b\x08\0", "a.json", None),
         ];
         for (start, name, format) in found {
             let told = DataFormat::find(start, Path::new(name));
@@ -206,6 +222,6 @@ mod tests {
             }
         }
         let error = "xlsx".parse::<DataFormat>().unwrap_err();
-        assert!(error.message().contains("csv, parquet, openhtf"), "{error}");
+        assert!(error.message().contains("csv, parquet, openhtf, stdf"), "{error}");
     }
 }

@@ -8,10 +8,14 @@ use stationdb::tables::{BinaryForm, DataType, DateOrder, RowSource, TableSchema}
 use crate::csv::CsvImport;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
+use crate::stdf;
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
-pub const TARGETS: &[(&str, fn(&[u8]))] =
-    &[("csv_import", fuzz_csv_import), ("parquet_import", fuzz_parquet_import)];
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("csv_import", fuzz_csv_import),
+    ("parquet_import", fuzz_parquet_import),
+    ("stdf_records", fuzz_stdf_records),
+];
 
 /// Runs the target `name`; does nothing when there is none.
 pub fn run(name: &str, data: &[u8]) {
@@ -48,6 +52,29 @@ pub fn fuzz_parquet_import(data: &[u8]) {
         }
         assert!(import.row_count().is_some_and(|declared| rows <= declared));
     }
+}
+
+/// Any bytes are whole records with their values, or an error.
+pub fn fuzz_stdf_records(data: &[u8]) {
+    let Ok(mut records) = stdf::Records::new(data) else { return };
+    let mut end = 0;
+    // A few compressed bytes may stand for very many records.
+    for _ in 0..100_000 {
+        let Ok(Some(record)) = records.next_record() else { break };
+        assert_eq!(record.position(), end);
+        end += record.body().len() as u64 + 4;
+        let count = record.fields().len();
+        let Ok(values) = record.values() else { continue };
+        assert_eq!(values.len(), count);
+        for value in values {
+            // What a value shows is in the bytes of its record.
+            assert!(value.items().count() <= record.body().len() + 65_535);
+            assert!(value.set_bits().count() <= 8 * record.body().len());
+            assert!(value.text().is_none_or(|text| text.len() <= 2 * record.body().len()));
+        }
+    }
+    // As results, up to what is stored.
+    stdf::read_parts(data);
 }
 
 /// Any text is CSV that fits a table, or an error.

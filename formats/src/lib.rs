@@ -29,6 +29,8 @@ mod options;
 pub mod parquet;
 mod result_format;
 mod results_file;
+pub mod stdf;
+mod text;
 mod zone;
 
 #[cfg(test)]

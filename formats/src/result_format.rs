@@ -9,6 +9,7 @@ use stationdb::{Control, Error, Result, Session};
 use crate::data_format::DataFormat;
 use crate::openhtf;
 use crate::results_file::{ResultOptions, ResultsReport};
+use crate::stdf;
 
 /// The format of a file with test results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +17,8 @@ use crate::results_file::{ResultOptions, ResultsReport};
 pub enum ResultFormat {
     /// A record of `OpenHTF`, as its JSON output writes it.
     OpenHtf,
+    /// STDF V4 and V4-2007, plain or compressed with gzip or bzip2.
+    Stdf,
 }
 
 /// What a format is. Its module has the row.
@@ -33,11 +36,12 @@ pub(crate) struct ResultFile {
 
 impl ResultFormat {
     /// All formats. The first bytes of a file are shown to them in this order.
-    pub const ALL: &'static [Self] = &[Self::OpenHtf];
+    pub const ALL: &'static [Self] = &[Self::OpenHtf, Self::Stdf];
 
     pub(crate) const fn file(self) -> &'static ResultFile {
         match self {
             Self::OpenHtf => &openhtf::FILE,
+            Self::Stdf => &stdf::FILE,
         }
     }
 
@@ -126,7 +130,7 @@ mod tests {
             assert_eq!(name.parse::<ResultFormat>().unwrap(), *format);
         }
         let error = "csv".parse::<ResultFormat>().unwrap_err();
-        assert!(error.message().contains("use openhtf"), "{error}");
+        assert!(error.message().contains("use openhtf or stdf"), "{error}");
     }
 
     #[test]

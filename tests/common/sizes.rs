@@ -94,6 +94,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("looks", 48, 1_000),
     // Forms of expressions of SQL that each form is put into.
     ("sql_forms", 4, 40),
+    // Files of semiconductor testers that are read beside another reader.
+    ("stdf_files", 20, 200),
     // Tables of a store that is opened.
     ("tables", 150, 10_000),
     // Damaged pages of the record file.

@@ -32,7 +32,6 @@ mod record;
 mod report;
 mod sha1;
 mod table;
-mod text;
 mod validators;
 
 use std::path::Path;

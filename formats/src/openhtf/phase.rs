@@ -9,7 +9,7 @@ use stationdb::results::{CreateStepRequest, StatusType, StepData};
 use super::json::{At, Json};
 use super::measurement::Parameter;
 use super::sha1::sha1;
-use super::text::hex;
+use crate::text::hex;
 
 const DATA_MODEL: &str = "OpenHTF";
 

@@ -9,7 +9,7 @@ use stationdb::{Error, Result};
 use super::ImportOptions;
 use super::json::{At, Json};
 use super::phase::{NewStep, status, times};
-use super::text::hex;
+use crate::text::hex;
 
 /// The property that has the sum of the record.
 pub(super) const SUM: &str = "openhtf.sha256";

@@ -4,7 +4,7 @@ use stationdb::Result;
 use stationdb::tables::{Column, ColumnType, DataFrame, DataType};
 
 use super::json::{At, Json};
-use super::text::{cell, special};
+use crate::text::{cell, special};
 
 /// The index of such a table.
 const ROW: &str = "row";
