@@ -1,5 +1,5 @@
-//! Readers of the files that others write: tables of measured rows from CSV and Parquet, and the
-//! records of test programs.
+//! Readers of the files that others write: tables of measured rows from CSV, Parquet and
+//! LabVIEW's measurement files, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files; each format has a module, whose `source`
 //! is a [`RowSource`](stationdb::tables::RowSource). [`openhtf`] reads the records of `OpenHTF`.
@@ -18,12 +18,15 @@ mod format;
 pub mod fuzz;
 mod import;
 mod limits;
+mod lines;
+pub mod lvm;
 mod moment;
 mod numbered;
 pub mod openhtf;
 mod opening;
 mod options;
 pub mod parquet;
+mod text;
 mod zone;
 
 #[cfg(test)]

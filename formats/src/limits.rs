@@ -14,6 +14,8 @@ pub(crate) const IMPORT_PAGE_RATIO: usize = 1000;
 pub(crate) const IMPORT_PAGES: usize = 1_000_000;
 /// Bytes of one page header of a Parquet file.
 pub(crate) const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
+/// Segments of one measurement file of LabVIEW.
+pub(crate) const LVM_SEGMENTS: usize = 1_000_000;
 /// Files of one directory that is imported, with those of the directories below it.
 pub(crate) const DIRECTORY_FILES: usize = 10_000;
 /// Levels of directories below one that is imported.
