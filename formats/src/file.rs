@@ -10,7 +10,8 @@ use stationdb::tables::{
 use stationdb::{Control, Error, Result};
 
 use crate::format::{FileFormat, START_BYTES};
-use crate::{csv, lvm, parquet};
+use crate::touchstone::TouchstoneOptions;
+use crate::{csv, lvm, parquet, touchstone};
 
 /// The tables of a file.
 pub(crate) enum FileTables {
@@ -59,6 +60,12 @@ impl FileTables {
                 return Ok((Self::Several(tables), format));
             }
             FileFormat::Parquet => parquet::source(&request, Box::new(file)),
+            FileFormat::Touchstone => {
+                let mut options = TouchstoneOptions::new();
+                options.ports = touchstone::ports_of(path);
+                let tables = touchstone::tables(&request, Box::new(file), &options);
+                return Ok((Self::Several(tables), format));
+            }
         };
         Ok((Self::One { request: Box::new(request), rows, is_at_table: false }, format))
     }

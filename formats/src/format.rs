@@ -7,6 +7,8 @@ use std::str::FromStr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
+use crate::touchstone;
+
 /// Bytes at the start of a file that tell its format.
 pub(crate) const START_BYTES: usize = foreign::START_BYTES;
 
@@ -20,11 +22,13 @@ pub enum FileFormat {
     Lvm,
     /// Apache Parquet.
     Parquet,
+    /// Touchstone, the parameters of networks over frequency.
+    Touchstone,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: &'static [Self] = &[Self::Csv, Self::Lvm, Self::Parquet];
+    pub const ALL: &'static [Self] = &[Self::Csv, Self::Lvm, Self::Parquet, Self::Touchstone];
 
     /// The name of the format, in lower case.
     #[must_use]
@@ -33,6 +37,7 @@ impl FileFormat {
             Self::Csv => "csv",
             Self::Lvm => "lvm",
             Self::Parquet => "parquet",
+            Self::Touchstone => "touchstone",
         }
     }
 
@@ -42,13 +47,15 @@ impl FileFormat {
             Self::Csv => &["asc", "csv", "dat", "prn", "tab", "tsv", "txt"],
             Self::Lvm => &["lvm"],
             Self::Parquet => &["parquet", "pq"],
+            // And those with a number of ports, such as s2p.
+            Self::Touchstone => &["ts"],
         }
     }
 
     /// The bytes that a file begins with; none for a format that has no mark.
     const fn mark(self) -> &'static [u8] {
         match self {
-            Self::Csv => b"",
+            Self::Csv | Self::Touchstone => b"",
             Self::Lvm => b"LabVIEW Measurement",
             Self::Parquet => b"PAR1",
         }
@@ -56,7 +63,7 @@ impl FileFormat {
 
     /// Whether a file of this format is a text.
     const fn is_text(self) -> bool {
-        matches!(self, Self::Csv | Self::Lvm)
+        matches!(self, Self::Csv | Self::Lvm | Self::Touchstone)
     }
 
     /// The format whose mark these first bytes of a file have.
@@ -90,6 +97,9 @@ impl FileFormat {
     /// ```
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
+        if touchstone::ports_of(path).is_some() {
+            return Some(Self::Touchstone);
+        }
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         let has = |format: &Self| format.extensions().contains(&extension.as_str());
         Self::ALL.iter().copied().find(has)
@@ -155,6 +165,8 @@ mod tests {
             (b"\xef\xbb\xbfLabVIEW Measurement\n", "a", FileFormat::Lvm),
             (b"LabVIEW,b\n", "a.csv", FileFormat::Csv),
             (b"x", "a.LVM", FileFormat::Lvm),
+            (b"# GHz\n", "a.S12P", FileFormat::Touchstone),
+            (b"[Version] 2.0\n", "a.ts", FileFormat::Touchstone),
         ];
         for (start, name, format) in found {
             assert_eq!(find(start, name).unwrap(), *format, "{name}");
@@ -162,8 +174,8 @@ mod tests {
         let refused: &[(&[u8], &str, &str)] = &[
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
-            (b"t,v\n", "a.log", "csv, lvm, parquet"),
-            (b"t,v\n", "csv", "csv, lvm, parquet"),
+            (b"t,v\n", "a.log", "csv, lvm, parquet, touchstone"),
+            (b"t,v\n", "csv", "csv, lvm, parquet, touchstone"),
         ];
         for (start, name, part) in refused {
             let error = find(start, name).unwrap_err();
@@ -178,7 +190,11 @@ mod tests {
             assert_eq!(format.to_string().to_uppercase().parse::<FileFormat>().unwrap(), *format);
         }
         assert!(
-            "xlsx".parse::<FileFormat>().unwrap_err().message().contains("csv or lvm or parquet")
+            "xlsx"
+                .parse::<FileFormat>()
+                .unwrap_err()
+                .message()
+                .contains("csv or lvm or parquet or touchstone")
         );
     }
 }

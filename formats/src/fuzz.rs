@@ -12,12 +12,14 @@ use crate::csv::CsvImport;
 use crate::lvm;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
+use crate::touchstone::{self, TouchstoneOptions};
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("csv_import", fuzz_csv_import),
     ("lvm_import", fuzz_lvm_import),
     ("parquet_import", fuzz_parquet_import),
+    ("touchstone_import", fuzz_touchstone_import),
 ];
 
 /// Runs the target `name`; does nothing when there is none.
@@ -124,6 +126,20 @@ pub fn fuzz_lvm_import(data: &[u8]) {
     for request in [ImportTableRequest::new(), told] {
         let input = Box::new(std::io::Cursor::new(data.to_vec()));
         drop(read_tables(lvm::tables(&request, input).as_mut()));
+    }
+}
+
+/// Any text is a Touchstone file, or an error.
+pub fn fuzz_touchstone_import(data: &[u8]) {
+    let row = ImportTableRequest::new().index_column("row");
+    for (request, options) in [
+        (ImportTableRequest::new(), TouchstoneOptions::new()),
+        (ImportTableRequest::new(), TouchstoneOptions::new().ports(1)),
+        (ImportTableRequest::new(), TouchstoneOptions::new().ports(2)),
+        (row, TouchstoneOptions::new().ports(3).raw(true)),
+    ] {
+        let input = Box::new(std::io::Cursor::new(data.to_vec()));
+        drop(read_tables(touchstone::tables(&request, input, &options).as_mut()));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Readers of the files that others write: tables of measured rows from CSV, Parquet and
-//! LabVIEW's measurement files, and the records of test programs.
+//! Readers of the files that others write: tables of measured rows from CSV, Parquet,
+//! LabVIEW's measurement files and Touchstone, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files; each format has a module, whose `source`
 //! is a [`RowSource`](stationdb::tables::RowSource). [`openhtf`] reads the records of `OpenHTF`.
@@ -27,6 +27,7 @@ mod opening;
 mod options;
 pub mod parquet;
 mod text;
+pub mod touchstone;
 mod zone;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Files of instruments become tables: measurement files of LabVIEW.
+//! Files of instruments become tables: measurement files of LabVIEW, and Touchstone.
 
 mod lvm_bytes;
 mod lvm_files;
@@ -9,3 +9,6 @@ mod python;
 #[path = "../../../tests/common/sizes.rs"]
 mod sizes;
 mod stage;
+mod touchstone_bytes;
+mod touchstone_files;
+mod touchstone_rules;
