@@ -222,6 +222,6 @@ mod tests {
             }
         }
         let error = "xlsx".parse::<DataFormat>().unwrap_err();
-        assert!(error.message().contains("csv, parquet, openhtf, stdf"), "{error}");
+        assert!(error.message().contains("csv, lvm, parquet, touchstone, openhtf, stdf"), "{error}");
     }
 }

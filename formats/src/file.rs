@@ -10,13 +10,15 @@ use stationdb::{Control, Error, Result};
 
 use crate::data_format::DataFormat;
 use crate::format::FileFormat;
-use crate::{csv, parquet};
+use crate::touchstone::TouchstoneOptions;
+use crate::{csv, lvm, parquet, touchstone};
 
 /// The tables of a file.
-pub(crate) struct FileTables {
-    request: ImportTableRequest,
-    rows: Box<dyn RowSource>,
-    is_at_table: bool,
+pub(crate) enum FileTables {
+    /// A file of one table.
+    One { request: Box<ImportTableRequest>, rows: Box<dyn RowSource>, is_at_table: bool },
+    /// A file that may have several tables.
+    Several(Box<dyn TableSource>),
 }
 
 impl FileTables {
@@ -44,9 +46,19 @@ impl FileTables {
         }
         let rows = match format {
             FileFormat::Csv => csv::source(&request, file),
+            FileFormat::Lvm => {
+                let tables = lvm::tables(&request, Box::new(file));
+                return Ok(Self::Several(tables));
+            }
             FileFormat::Parquet => parquet::source(&request, Box::new(file)),
+            FileFormat::Touchstone => {
+                let mut options = TouchstoneOptions::new();
+                options.ports = touchstone::ports_of(path);
+                let tables = touchstone::tables(&request, Box::new(file), &options);
+                return Ok(Self::Several(tables));
+            }
         };
-        Ok(Self { request, rows, is_at_table: false })
+        Ok(Self::One { request: Box::new(request), rows, is_at_table: false })
     }
 }
 
@@ -64,11 +76,19 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 }
 
 impl TableSource for FileTables {
-    fn advance(&mut self, _: &Control) -> Result<bool> {
-        Ok(!std::mem::replace(&mut self.is_at_table, true))
+    fn advance(&mut self, control: &Control) -> Result<bool> {
+        match self {
+            Self::One { is_at_table, .. } => Ok(!std::mem::replace(is_at_table, true)),
+            Self::Several(tables) => tables.advance(control),
+        }
     }
 
     fn table(&mut self) -> Result<SourceTable<'_>> {
-        Ok(SourceTable::new(self.request.clone(), self.rows.as_mut()))
+        match self {
+            Self::One { request, rows, .. } => {
+                Ok(SourceTable::new(*request.clone(), rows.as_mut()))
+            }
+            Self::Several(tables) => tables.table(),
+        }
     }
 }

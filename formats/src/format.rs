@@ -8,6 +8,7 @@ use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
 use crate::data_format::DataFormat;
+use crate::touchstone;
 
 /// The format of a file with tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,20 +16,26 @@ use crate::data_format::DataFormat;
 pub enum FileFormat {
     /// Values in lines, with a separator.
     Csv,
+    /// Measurement files of LabVIEW.
+    Lvm,
     /// Apache Parquet.
     Parquet,
+    /// Touchstone, the parameters of networks over frequency.
+    Touchstone,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: &'static [Self] = &[Self::Csv, Self::Parquet];
+    pub const ALL: &'static [Self] = &[Self::Csv, Self::Lvm, Self::Parquet, Self::Touchstone];
 
     /// The name of the format, in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Lvm => "lvm",
             Self::Parquet => "parquet",
+            Self::Touchstone => "touchstone",
         }
     }
 
@@ -36,16 +43,25 @@ impl FileFormat {
     const fn extensions(self) -> &'static [&'static str] {
         match self {
             Self::Csv => &["asc", "csv", "dat", "prn", "tab", "tsv", "txt"],
+            Self::Lvm => &["lvm"],
             Self::Parquet => &["parquet", "pq"],
+            // And those with a number of ports, such as s2p.
+            Self::Touchstone => &["ts"],
         }
     }
 
     /// The bytes that a file begins with; none for a format that has no mark.
     const fn mark(self) -> &'static [u8] {
         match self {
-            Self::Csv => b"",
+            Self::Csv | Self::Touchstone => b"",
+            Self::Lvm => b"LabVIEW Measurement",
             Self::Parquet => b"PAR1",
         }
+    }
+
+    /// Whether a file of this format is a text.
+    const fn is_text(self) -> bool {
+        matches!(self, Self::Csv | Self::Lvm | Self::Touchstone)
     }
 
     /// The format whose mark these first bytes of a file have.
@@ -58,10 +74,15 @@ impl FileFormat {
     /// ```
     #[must_use]
     pub fn of_bytes(start: &[u8]) -> Option<Self> {
-        let has = |format: &Self| !format.mark().is_empty() && start.starts_with(format.mark());
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
         // The letters of a mark may begin a text.
         let is_text = foreign::is_text(start);
-        Self::ALL.iter().copied().find(has).filter(|_| !is_text)
+        let has = |format: &Self| match format.mark() {
+            b"" => false,
+            mark if format.is_text() => text.starts_with(mark),
+            mark => start.starts_with(mark) && !is_text,
+        };
+        Self::ALL.iter().copied().find(has)
     }
 
     /// The format that a file with this name has.
@@ -74,6 +95,9 @@ impl FileFormat {
     /// ```
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
+        if touchstone::ports_of(path).is_some() {
+            return Some(Self::Touchstone);
+        }
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         let has = |format: &Self| format.extensions().contains(&extension.as_str());
         Self::ALL.iter().copied().find(has)
@@ -121,6 +145,12 @@ mod tests {
             (b"t,v\n", "a.PARQUET", FileFormat::Parquet),
             (b"t;v\n", "dir.x/a.Csv", FileFormat::Csv),
             (b"", "a.txt", FileFormat::Csv),
+            (b"LabVIEW Measurement\t\r\n", "a.txt", FileFormat::Lvm),
+            (b"\xef\xbb\xbfLabVIEW Measurement\n", "a", FileFormat::Lvm),
+            (b"LabVIEW,b\n", "a.csv", FileFormat::Csv),
+            (b"x", "a.LVM", FileFormat::Lvm),
+            (b"# GHz\n", "a.S12P", FileFormat::Touchstone),
+            (b"[Version] 2.0\n", "a.ts", FileFormat::Touchstone),
         ];
         for (start, name, format) in found {
             assert_eq!(find(start, name).unwrap(), *format, "{name}");
@@ -128,8 +158,8 @@ mod tests {
         let refused: &[(&[u8], &str, &str)] = &[
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
-            (b"t,v\n", "a.log", "csv, parquet"),
-            (b"t,v\n", "csv", "csv, parquet"),
+            (b"t,v\n", "a.log", "csv, lvm, parquet, touchstone"),
+            (b"t,v\n", "csv", "csv, lvm, parquet, touchstone"),
             (b"{\"dut_id\": 1}", "a.csv", "import_results_file"),
         ];
         for (start, name, part) in refused {
@@ -144,6 +174,12 @@ mod tests {
         for format in FileFormat::ALL {
             assert_eq!(format.to_string().to_uppercase().parse::<FileFormat>().unwrap(), *format);
         }
-        assert!("xlsx".parse::<FileFormat>().unwrap_err().message().contains("csv or parquet"));
+        assert!(
+            "xlsx"
+                .parse::<FileFormat>()
+                .unwrap_err()
+                .message()
+                .contains("csv or lvm or parquet or touchstone")
+        );
     }
 }

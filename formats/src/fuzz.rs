@@ -1,20 +1,27 @@
 //! Bodies of the fuzz targets: what must hold for any input.
 
-use stationdb::Control;
 use stationdb::arrow::datatypes::TimeUnit;
 use stationdb::fuzz::{every_type, expect_guarded_panics};
-use stationdb::tables::{BinaryForm, DataType, DateOrder, RowSource, TableSchema};
+use stationdb::tables::{
+    BinaryForm, DataType, DateOrder, ImportTableRequest, RowSource, SourceTable, TableSchema,
+    TableSource,
+};
+use stationdb::{Control, Result};
 
 use crate::csv::CsvImport;
+use crate::lvm;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
 use crate::stdf;
+use crate::touchstone::{self, TouchstoneOptions};
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("csv_import", fuzz_csv_import),
+    ("lvm_import", fuzz_lvm_import),
     ("parquet_import", fuzz_parquet_import),
     ("stdf_records", fuzz_stdf_records),
+    ("touchstone_import", fuzz_touchstone_import),
 ];
 
 /// Runs the target `name`; does nothing when there is none.
@@ -113,6 +120,51 @@ pub fn fuzz_csv_import(data: &[u8]) {
         while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
             assert_eq!(batch.schema_ref(), schema.arrow());
         }
+    }
+}
+
+/// Reads the tables of a file to their ends, with the columns that each has.
+fn read_tables(tables: &mut dyn TableSource) -> Result<()> {
+    let control = Control::default();
+    while tables.advance(&control)? {
+        let SourceTable { rows, .. } = tables.table()?;
+        let columns = rows.columns()?;
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let schema = TableSchema::with_default_limit(columns)?;
+        while let Some(batch) = rows.next_batch(&schema, &control)? {
+            assert!(batch.num_rows() > 0);
+        }
+        assert!(names.iter().all(|name| !rows.note(name).why.is_empty()));
+        drop((rows.warnings(), rows.properties()));
+    }
+    Ok(())
+}
+
+/// Any text is a measurement file of `LabVIEW`, or an error.
+pub fn fuzz_lvm_import(data: &[u8]) {
+    let told = ImportTableRequest::new()
+        .separator(";")
+        .decimal_separator(",")
+        .date_order(DateOrder::DayFirst)
+        .null_texts(["-"])
+        .index_column("row");
+    for request in [ImportTableRequest::new(), told] {
+        let input = Box::new(std::io::Cursor::new(data.to_vec()));
+        drop(read_tables(lvm::tables(&request, input).as_mut()));
+    }
+}
+
+/// Any text is a Touchstone file, or an error.
+pub fn fuzz_touchstone_import(data: &[u8]) {
+    let row = ImportTableRequest::new().index_column("row");
+    for (request, options) in [
+        (ImportTableRequest::new(), TouchstoneOptions::new()),
+        (ImportTableRequest::new(), TouchstoneOptions::new().ports(1)),
+        (ImportTableRequest::new(), TouchstoneOptions::new().ports(2)),
+        (row, TouchstoneOptions::new().ports(3).raw(true)),
+    ] {
+        let input = Box::new(std::io::Cursor::new(data.to_vec()));
+        drop(read_tables(touchstone::tables(&request, input, &options).as_mut()));
     }
 }
 

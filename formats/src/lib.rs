@@ -1,5 +1,5 @@
-//! Readers of the files that others write: tables of measured rows from CSV and Parquet, and the
-//! records of test programs.
+//! Readers of the files that others write: tables of measured rows from CSV, Parquet,
+//! LabVIEW's measurement files and Touchstone, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
 //! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
@@ -20,7 +20,10 @@ mod format;
 #[doc(hidden)]
 pub mod fuzz;
 mod import;
+mod instrument_text;
 mod limits;
+mod lines;
+pub mod lvm;
 mod moment;
 mod numbered;
 pub mod openhtf;
@@ -31,6 +34,7 @@ mod result_format;
 mod results_file;
 pub mod stdf;
 mod text;
+pub mod touchstone;
 mod zone;
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     // Of the places at which a real process meets a fault, drawn ones, in hundredths of what a test
     // says; all of them with 0.
     ("kernel_draws", 100, 0),
+    // Files of each format of instruments that are drawn and compared with other readers.
+    ("instrument_files", 12, 200),
     // Killed processes.
     ("kills", 10, 100),
     // Batches of each of eight stations in a fleet, on a disk in memory and over S3.
