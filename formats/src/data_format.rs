@@ -222,6 +222,9 @@ mod tests {
             }
         }
         let error = "xlsx".parse::<DataFormat>().unwrap_err();
-        assert!(error.message().contains("csv, lvm, parquet, touchstone, openhtf, stdf"), "{error}");
+        assert!(
+            error.message().contains("csv, lvm, parquet, touchstone, openhtf, stdf"),
+            "{error}"
+        );
     }
 }

@@ -39,6 +39,8 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+#[cfg(feature = "blocking")]
+mod blocking;
 mod capability;
 mod catalog;
 mod check_spec;
@@ -68,6 +70,8 @@ pub use datafusion;
 use datafusion::prelude::SessionContext;
 use stationdb::{Result, Session};
 
+#[cfg(feature = "blocking")]
+pub use blocking::{Asked, Statement};
 use catalog::Catalog;
 pub use door::{Limits, query, query_with, reads};
 #[cfg(feature = "lake")]

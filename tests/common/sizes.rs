@@ -12,6 +12,10 @@ const SIZES: &[(&str, u64, u64)] = &[
     // Backups of a store that changes, and seeds of the changes.
     ("backups", 8, 40),
     ("backup_seeds", 2, 40),
+    // Turns of random calls of the C interface, of which a few make none: by one thread, by several, and under Valgrind.
+    ("c_calls", 10_500, 1_050_000),
+    ("c_calls_of_threads", 4_000, 400_000),
+    ("c_calls_of_valgrind", 300, 10_000),
     // Killed executors of a cluster.
     ("cluster_kills", 4, 20),
     // Images of a change: nothing survives, everything survives, and random draws.

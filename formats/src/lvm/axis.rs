@@ -5,10 +5,10 @@ use stationdb::tables::DataType;
 use stationdb::{Error, Result};
 
 use super::header::{Channel, FileHeader, Segment};
+use crate::instrument_text::number;
 use crate::lines::at_line;
 use crate::moment;
 use crate::options::ImportOptions;
-use crate::instrument_text::number;
 
 const NANOS: i128 = 1_000_000_000;
 /// Digits of a second that a column of times has.

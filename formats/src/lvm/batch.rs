@@ -10,8 +10,8 @@ use stationdb::tables::readers::{TextColumn, UTC, Word, parse_f32, parse_word, s
 use stationdb::tables::{Column, DataType, TableSchema};
 use stationdb::{Error, Place, Result};
 
-use crate::numbered;
 use crate::instrument_text::{number, with_point};
+use crate::numbered;
 
 /// Rows, cells and bytes of one batch.
 const ROWS: usize = 16 * 1024;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use stationdb::{Error, Result};
 
 use super::escape::unescape;
+use crate::instrument_text::decode;
 use crate::limits;
 use crate::lines::{At, Lines};
 use crate::options::ImportOptions;
-use crate::instrument_text::decode;
 
 /// What the first line of a file begins with.
 pub(super) const MARK: &str = "LabVIEW Measurement";

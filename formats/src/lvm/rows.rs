@@ -17,10 +17,10 @@ use super::header::{Budget, Channel, FileHeader, Segment};
 use super::names::{Names, channels};
 use super::survey::Group;
 use super::told::Doubts;
+use crate::instrument_text::{decode, number};
 use crate::lines::{Lines, at_line};
 use crate::numbered;
 use crate::options::ImportOptions;
-use crate::instrument_text::{decode, number};
 
 /// The segment that is read.
 struct Open {

@@ -6,10 +6,10 @@ use stationdb::{Control, Error, Result};
 
 use super::axis::Axis;
 use super::header::{self, Budget, FileHeader, Segment, X_VALUE};
+use crate::instrument_text::number;
 use crate::limits;
 use crate::lines::{At, Lines, at_line};
 use crate::options::ImportOptions;
-use crate::instrument_text::number;
 
 /// Lines between two looks at the control.
 const LINES_PER_CHECK: u64 = 4096;

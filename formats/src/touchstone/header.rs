@@ -3,8 +3,8 @@
 
 use stationdb::{Error, Result};
 
-use crate::lines::{Lines, at_line};
 use crate::instrument_text::{decode, number};
+use crate::lines::{Lines, at_line};
 
 /// Ports of a file: more would have more columns than an import has.
 pub(super) const PORTS: usize = 70;

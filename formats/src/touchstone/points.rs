@@ -4,8 +4,8 @@ use stationdb::Result;
 use stationdb::tables::readers::shortened;
 
 use super::header::{keyword, without_comment};
-use crate::lines::Lines;
 use crate::instrument_text::{decode, number};
+use crate::lines::Lines;
 
 /// Numbers of a point of noise beside its frequency.
 pub(super) const NOISE: usize = 4;

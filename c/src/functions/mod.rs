@@ -1,0 +1,16 @@
+//! The exported functions, which `stationdb.h` and `stationdb_arrow.h` document.
+
+mod aggregates;
+mod append;
+mod arrow;
+mod changes;
+mod controls;
+mod files;
+mod reads;
+mod records;
+mod rows;
+mod sessions;
+mod sql;
+mod stores;
+mod texts;
+mod waveforms;

@@ -1,0 +1,328 @@
+//! Opening and closing a store, and what concerns it as a whole.
+
+use stationdb::serde_json::json;
+use stationdb::{Control, Error, Store, StoreOptions, VerifyLevel};
+
+use crate::control::Watch;
+use crate::failure::{Failure, Outcome};
+use crate::functions::texts;
+use crate::json;
+use crate::memory::{In, Out};
+use crate::open::{Held as _, Open};
+use crate::registry::{self, Object};
+
+/// The options by their names.
+macro_rules! options {
+    ($($name:ident),* $(,)?) => {
+        const OPTIONS: &[&str] = &[$(stringify!($name)),*];
+
+        fn store_options(json: &str) -> Outcome<StoreOptions> {
+            let mut options = Store::options();
+            for (name, value) in json::options("options", json)? {
+                options = match name.as_str() {
+                    $(stringify!($name) => {
+                        if value.is_null() && !NULLABLE.contains(&stringify!($name)) {
+                            return Err(Error::invalid(format!("the option {name} is null")).into());
+                        }
+                        options.$name(json::value(&name, value)?)
+                    })*
+                    "vendor_prefix" => {
+                        options.vendor_prefix(json::value::<String>(&name, value)?)
+                    }
+                    "default_workspace" => {
+                        options.default_workspace(json::value::<String>(&name, value)?)
+                    }
+                    _ => {
+                        return Err(Error::invalid(format!(
+                            "there is no option {name:?} of a store; the options are {}, \
+                             vendor_prefix and default_workspace",
+                            OPTIONS.join(", ")
+                        ))
+                        .into());
+                    }
+                };
+            }
+            Ok(options)
+        }
+    };
+}
+
+/// The options for which null means no bound.
+const NULLABLE: [&str; 2] = ["file_bytes_max", "upload_session_days"];
+
+options! {
+    create,
+    calibration_warning_days,
+    utilization_timeout_s,
+    small_blob_bytes,
+    file_bytes_max,
+    upload_session_days,
+    seal_rows,
+    seal_bytes,
+    table_columns_max,
+    table_rows_max,
+    query_memory_bytes,
+    record_cache_bytes,
+    reserve_bytes,
+    require_registered_workspaces,
+    results_create_products,
+    memory_table_bytes,
+    transaction_hold_ms,
+    quick_repair,
+    record_rewrite_bytes_max,
+    maintenance_thread,
+    log_entries_max,
+    subscriber_hold_ms,
+    subscriber_hold_bytes,
+    search_folds_diacritics,
+}
+
+/// A path, which is not empty.
+pub fn path<'p>(what: &str, path: &'p str) -> Outcome<&'p str> {
+    if path.is_empty() || path.contains('\0') {
+        return Err(
+            Error::invalid(format!("{what} is empty or has a zero byte; give a path")).into()
+        );
+    }
+    Ok(path)
+}
+
+fn open(at: &str, options: &str, is_look: bool) -> Outcome<u64> {
+    let at = path("path", at)?;
+    let options = store_options(options)?;
+    let store = if is_look { options.look(at)? } else { options.open(at)? };
+    registry::put(Object::Store(Open::new(store, at.to_owned())))
+}
+
+/// The control of a call; one without an end for none.
+fn control(watch: Option<&Watch>) -> Control {
+    watch.map(|watch| watch.control.clone()).unwrap_or_default()
+}
+
+/// Does what needs the store alone. Rows end; sessions go on afterwards.
+fn alone<T>(
+    open: &Open,
+    what: &str,
+    work: impl FnOnce(&mut Store) -> stationdb::Result<T>,
+) -> Outcome<T> {
+    let mut store = open.take(what)?;
+    let done = work(&mut store);
+    open.put(store);
+    done.map_err(Failure::from)
+}
+
+/// Closes what a handle has of the library when it is freed.
+fn end(object: &Object) -> Outcome<()> {
+    match object {
+        Object::Store(open) => open.close(),
+        Object::Transaction(caller) => {
+            if let Some(slot) = &caller.transaction {
+                slot.end();
+            }
+            Ok(())
+        }
+        Object::Rows(rows) => {
+            rows.end();
+            Ok(())
+        }
+        Object::Content(content) => {
+            content.end();
+            Ok(())
+        }
+        Object::Changes(changes) => {
+            changes.end();
+            Ok(())
+        }
+        Object::Session(_) | Object::Text(_) | Object::Error(_) | Object::Control(_) => Ok(()),
+    }
+}
+
+/// Ends and frees a handle. A store that cannot be closed now keeps its handle.
+fn free(handle: u64, wanted: &str) -> Outcome<()> {
+    let object = registry::object(handle, wanted)?;
+    if let Object::Store(open) = &object {
+        open.refuse_inside("a store cannot be closed")?;
+    }
+    end(&registry::take(handle, wanted)?)
+}
+
+export! {
+    fn sdb_open(
+        path: In<u8>,
+        path_length: i64,
+        options: In<u8>,
+        options_length: i64,
+        store: Out<u64>,
+    ) {
+        store.begin("store", 0)?;
+        let path = path.text("path", path_length)?;
+        store.set(open(path, options.text("options", options_length)?, false)?);
+        Ok(())
+    }
+
+    fn sdb_open_utf16(
+        path: In<u16>,
+        path_length: i64,
+        options: In<u16>,
+        options_length: i64,
+        store: Out<u64>,
+    ) {
+        store.begin("store", 0)?;
+        let path = path.text("path", path_length)?;
+        store.set(open(&path, &options.text("options", options_length)?, false)?);
+        Ok(())
+    }
+
+    fn sdb_look(
+        path: In<u8>,
+        path_length: i64,
+        options: In<u8>,
+        options_length: i64,
+        store: Out<u64>,
+    ) {
+        store.begin("store", 0)?;
+        let path = path.text("path", path_length)?;
+        store.set(open(path, options.text("options", options_length)?, true)?);
+        Ok(())
+    }
+
+    fn sdb_look_utf16(
+        path: In<u16>,
+        path_length: i64,
+        options: In<u16>,
+        options_length: i64,
+        store: Out<u64>,
+    ) {
+        store.begin("store", 0)?;
+        let path = path.text("path", path_length)?;
+        store.set(open(&path, &options.text("options", options_length)?, true)?);
+        Ok(())
+    }
+
+    fn sdb_close(store: u64) {
+        registry::store(store)?;
+        free(store, "a store")
+    }
+
+    fn sdb_free(handle: u64) {
+        if handle == 0 { Ok(()) } else { free(handle, "anything") }
+    }
+
+    fn sdb_store_info(store: u64, info: Out<u64>) {
+        info.begin("info", 0)?;
+        let open = registry::store(store)?;
+        let call = open.call()?;
+        let status = call.store.maintenance_status();
+        let errors: Vec<String> = status.last_errors.iter().map(ToString::to_string).collect();
+        let told = json!({
+            "id": call.store.id(),
+            "path": open.path,
+            "maintenanceIsEnabled": status.is_enabled,
+            "maintenancePasses": status.passes,
+            "maintenanceFailedPasses": status.failed_passes,
+            "maintenanceErrors": errors,
+        });
+        info.set(texts::put_json(&told)?);
+        Ok(())
+    }
+
+    fn sdb_backup(store: u64, target: In<u8>, target_length: i64, control: u64, report: Out<u64>) {
+        report.begin("report", 0)?;
+        let target = path("target", target.text("target", target_length)?)?;
+        let open = registry::store(store)?;
+        let watch = registry::optional_control(control)?;
+        let call = open.call()?;
+        let done = call.store.backup(target, &self::control(watch.as_deref()))?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_verify(store: u64, level: i32, control: u64, report: Out<u64>) {
+        report.begin("report", 0)?;
+        let open = registry::store(store)?;
+        let watch = registry::optional_control(control)?;
+        let control = self::control(watch.as_deref());
+        let done = match level {
+            0 => open.call()?.store.verify(VerifyLevel::Headers, &control)?,
+            1 => open.call()?.store.verify(VerifyLevel::Checksums, &control)?,
+            2 => alone(&open, "a store cannot read all pages", |store| {
+                store.verify_pages(&control)
+            })?,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "the level is {level}; it is 0 for headers, 1 for checksums, or 2 for pages"
+                ))
+                .into());
+            }
+        };
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_maintain(store: u64, control: u64, report: Out<u64>) {
+        report.begin("report", 0)?;
+        let open = registry::store(store)?;
+        let watch = registry::optional_control(control)?;
+        let call = open.call()?;
+        let done = call.store.maintain(&self::control(watch.as_deref()))?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_compact(store: u64, report: Out<u64>) {
+        report.begin("report", 0)?;
+        let open = registry::store(store)?;
+        let done = alone(&open, "a store cannot be compacted", Store::compact)?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_restore(
+        backup: In<u8>,
+        backup_length: i64,
+        target: In<u8>,
+        target_length: i64,
+        control: u64,
+        report: Out<u64>,
+    ) {
+        report.begin("report", 0)?;
+        let backup = path("backup", backup.text("backup", backup_length)?)?;
+        let target = path("target", target.text("target", target_length)?)?;
+        let watch = registry::optional_control(control)?;
+        let done = Store::restore(backup, target, &self::control(watch.as_deref()))?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_salvage(
+        damaged: In<u8>,
+        damaged_length: i64,
+        target: In<u8>,
+        target_length: i64,
+        control: u64,
+        report: Out<u64>,
+    ) {
+        report.begin("report", 0)?;
+        let damaged = path("damaged", damaged.text("damaged", damaged_length)?)?;
+        let target = path("target", target.text("target", target_length)?)?;
+        let watch = registry::optional_control(control)?;
+        let done = Store::salvage(damaged, target, &self::control(watch.as_deref()))?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_checked_by_name_and_type() {
+        assert!(store_options(r#"{"create": false, "sealRows": 7}"#).is_ok());
+        assert!(store_options(r#"{"fileBytesMax": null}"#).is_ok());
+        for wrong in [r#"{"sealRows": null}"#, r#"{"sealRows": "7"}"#, r#"{"sealRow": 7}"#, "7"] {
+            assert!(store_options(wrong).is_err(), "{wrong}");
+        }
+        assert!(path("p", "").is_err() && path("p", "a\0b").is_err());
+    }
+}
