@@ -442,6 +442,30 @@ pub struct ParseFlags {
     /// Lines before the header of CSV.
     #[arg(long, value_name = "N")]
     pub skip_lines: Option<u32>,
+    /// Form of an instrument or logger that CSV has, such as TEKTRONIX_MSO, or NONE.
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Takes the first line of CSV for a row: no line names the columns.
+    #[arg(long)]
+    pub no_header: bool,
+    /// Whether the line behind the names of CSV has units.
+    #[arg(long, value_parser = ["yes", "no"])]
+    pub units_line: Option<String>,
+    /// Takes values that are missing at the end of a line of CSV for null.
+    #[arg(long)]
+    pub short_rows: bool,
+    /// Lines at the end of CSV that are no rows.
+    #[arg(long, value_name = "N")]
+    pub footer_lines: Option<u32>,
+    /// Whether CSV has blocks of columns beside each other, whose names may repeat.
+    #[arg(long, value_parser = ["yes", "no"])]
+    pub side_by_side: Option<String>,
+    /// Seconds between two rows of CSV, for a column of times.
+    #[arg(long, value_name = "SECONDS")]
+    pub sample_interval: Option<String>,
+    /// Time of the first row of CSV: seconds, or a date and time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub start_time: Option<String>,
     /// What comes first in dates of CSV such as 01/02/2024.
     #[arg(long, value_parser = ["day-first", "month-first"])]
     pub date_order: Option<String>,

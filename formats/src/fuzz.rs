@@ -99,8 +99,25 @@ pub fn fuzz_csv_import(data: &[u8]) {
         types: [("a".to_owned(), DataType::TimestampNanos)].into(),
         ..ImportOptions::default()
     };
+    let bare = || ImportOptions {
+        separator: Some(b' '),
+        header: Some(false),
+        short_rows: Some(true),
+        footer_lines: 2,
+        sample_interval: Some("0.001".to_owned()),
+        start_time: Some("2024-01-31 12:00".to_owned()),
+        ..ImportOptions::default()
+    };
+    let blocks = || ImportOptions {
+        preset: Some("NONE".to_owned()),
+        units_line: Some(true),
+        side_by_side: Some(true),
+        ..ImportOptions::default()
+    };
+    let instrument =
+        || ImportOptions { preset: Some("INSTRUMENT".to_owned()), ..ImportOptions::default() };
     // With the form that is found in the text, and with forms that are given.
-    for options in [ImportOptions::default(), comma(), told()] {
+    for options in [ImportOptions::default(), comma(), told(), bare(), blocks(), instrument()] {
         let inferred = CsvImport::new(&mut &*data, options).and_then(|mut import| {
             let columns = import.columns()?;
             assert!(columns.iter().all(|column| !column.name.trim().is_empty()));

@@ -10,6 +10,12 @@ pub(crate) const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const IMPORT_THREADS: usize = 4;
 /// Bytes of a CSV text that are read ahead of the rows that are stored.
 pub(crate) const IMPORT_AHEAD_BYTES: usize = 8 * 1024 * 1024;
+/// Properties of a table that the header of an instrument makes.
+pub(crate) const HEADER_PROPERTIES: usize = 200;
+/// Characters of the key and of the value of one of them.
+pub(crate) const HEADER_TEXT_CHARS: usize = 1000;
+/// Lines at the end of a CSV text that are no rows.
+pub(crate) const FOOTER_LINES: u64 = 1000;
 /// Bytes of one uncompressed page of a Parquet file.
 pub(crate) const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum ratio of uncompressed to compressed bytes of a page of a Parquet file.

@@ -6,6 +6,7 @@ use stationdb::arrow::datatypes::TimeUnit;
 use stationdb::tables::{BinaryForm, DataType, DateOrder, EpochUnit, ImportTableRequest};
 use stationdb::{Error, Result};
 
+use crate::limits;
 use crate::moment::offset;
 use crate::zone::Zone;
 
@@ -35,6 +36,22 @@ pub(crate) struct ImportOptions {
     pub(crate) comment: Option<String>,
     /// Lines before the header.
     pub(crate) skip_lines: u64,
+    /// The preset of an instrument, or `NONE`.
+    pub(crate) preset: Option<String>,
+    /// Whether a line names the columns; one does when absent.
+    pub(crate) header: Option<bool>,
+    /// Whether the line behind the names has units.
+    pub(crate) units_line: Option<bool>,
+    /// Whether the last values of a line may be missing.
+    pub(crate) short_rows: Option<bool>,
+    /// Lines at the end that are no rows.
+    pub(crate) footer_lines: u64,
+    /// Whether names may repeat, in blocks of columns beside each other.
+    pub(crate) side_by_side: Option<bool>,
+    /// Seconds between two rows.
+    pub(crate) sample_interval: Option<String>,
+    /// The time of the first row.
+    pub(crate) start_time: Option<String>,
     /// The order of day and month in dates such as 01/02/2024.
     pub(crate) date_order: Option<DateOrder>,
     /// The zone of times without one.
@@ -106,7 +123,24 @@ impl ImportOptions {
             Error::invalid("the number of lines to skip is negative; use 0 or more")
                 .at_member("skipLines")
         })?;
+        let footer_lines = request.footer_lines.unwrap_or_default();
+        let footer_lines = u64::try_from(footer_lines)
+            .ok()
+            .filter(|lines| *lines <= limits::FOOTER_LINES)
+            .ok_or_else(|| {
+                let most = limits::FOOTER_LINES;
+                Error::invalid(format!("{footer_lines} lines are no footer; use 0 to {most}"))
+                    .at_member("footerLines")
+            })?;
         Ok(Self {
+            preset: request.preset.clone(),
+            header: request.header,
+            units_line: request.units_line,
+            short_rows: request.short_rows,
+            footer_lines,
+            side_by_side: request.side_by_side,
+            sample_interval: request.sample_interval.clone(),
+            start_time: request.start_time.clone(),
             index: request.index_column.clone(),
             separator,
             decimal_comma,

@@ -298,7 +298,9 @@ from_query! {
     }
     ImportTableRequest {
         "id": Text, "indexColumn": Text, "separator": Text, "decimalSeparator": Text,
-        "nullTexts": Names, "commentPrefix": Text, "skipLines": Integer, "dateOrder": Text,
+        "nullTexts": Names, "commentPrefix": Text, "skipLines": Integer, "preset": Text,
+        "header": Boolean, "unitsLine": Boolean, "shortRows": Boolean, "footerLines": Integer,
+        "sideBySide": Boolean, "sampleInterval": Text, "startTime": Text, "dateOrder": Text,
         "timeZone": Text, "cutTimes": Boolean, "binary": Text, "flatten": Boolean,
         "endOfData": Boolean
     }

@@ -31,6 +31,8 @@ pub(super) struct Blocks<'r> {
     is_at_end: bool,
     /// The byte that ends lines.
     line_end: u8,
+    /// Lines at the end that are not returned.
+    footer: u64,
 }
 
 /// The lines that end in these bytes.
@@ -66,8 +68,27 @@ impl<'r> Blocks<'r> {
         line: u64,
         is_at_end: bool,
         line_end: u8,
+        footer: u64,
     ) -> Self {
-        Self { input, waiting, line, is_at_end, line_end }
+        Self { input, waiting, line, is_at_end, line_end, footer }
+    }
+
+    /// Where the last lines begin that may be those of the footer; cuts them off at the end.
+    fn footer_start(&mut self) -> usize {
+        if self.footer == 0 {
+            return self.waiting.len();
+        }
+        let mut start = self.waiting.len();
+        for _ in 0..self.footer {
+            let before = self.waiting.get(..start).unwrap_or_default();
+            let before = before.strip_suffix(&[self.line_end]).unwrap_or(before);
+            start = memchr::memrchr(self.line_end, before).map_or(0, |at| at + 1);
+        }
+        if self.is_at_end {
+            self.waiting.truncate(start);
+            self.footer = 0;
+        }
+        start
     }
 
     /// Reads until so many bytes wait, or the text ends.
@@ -99,8 +120,9 @@ impl<'r> Blocks<'r> {
         let mut size = size.max(1);
         loop {
             self.fill(size)?;
-            let looked = self.waiting.get(..size).unwrap_or(&self.waiting);
-            if looked.is_empty() {
+            let end = self.footer_start();
+            let looked = self.waiting.get(..size.min(end)).unwrap_or(&self.waiting);
+            if looked.is_empty() && self.is_at_end {
                 return Ok(None);
             }
             let is_last = self.is_at_end && looked.len() == self.waiting.len();
@@ -111,7 +133,7 @@ impl<'r> Blocks<'r> {
                 whole => whole,
             };
             if len == 0 {
-                size = 2 * looked.len();
+                size *= 2;
                 continue;
             }
             let rest = self.waiting.split_off(len);
@@ -138,7 +160,7 @@ mod tests {
         let text = "a,b\n1,\"x\n\"\"y\n\"\n\n2,\"\"\n3,4";
         for size in 1..40 {
             let input = Box::new(text.as_bytes());
-            let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n');
+            let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', 0);
             let (mut whole, mut starts) = (String::new(), Vec::new());
             while let Some(block) = blocks.next(size).unwrap() {
                 assert_eq!(block.line, 1 + whole.matches('\n').count() as u64);
@@ -155,12 +177,34 @@ mod tests {
 
     #[test]
     fn what_was_not_parsed_comes_again() {
-        let mut blocks = Blocks::new(Box::new(&b"a\nb\nc\n"[..]), Vec::new(), 1, false, b'\n');
+        let mut blocks = Blocks::new(Box::new(&b"a\nb\nc\n"[..]), Vec::new(), 1, false, b'\n', 0);
         let block = blocks.next(4).unwrap().unwrap();
         assert_eq!(block.bytes, b"a\nb\n");
         blocks.give_back(b"b\n".to_vec(), 2);
         let block = blocks.next(100).unwrap().unwrap();
         assert_eq!((&block.bytes[..], block.line, block.is_last), (&b"b\nc\n"[..], 2, true));
         assert!(blocks.next(100).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_lines_of_a_footer_are_not_returned() {
+        for (text, footer, expected) in [
+            ("a\nb\nc\n", 1, "a\nb\n"),
+            ("a\nb\nc", 1, "a\nb\n"),
+            ("a\nb\n\nend\n", 2, "a\nb\n"),
+            ("a\nb\n", 2, ""),
+            ("a\nb\n", 9, ""),
+            ("a\nb\nc\nd\ne\n", 3, "a\nb\n"),
+        ] {
+            for size in 1..12 {
+                let input = Box::new(text.as_bytes());
+                let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', footer);
+                let mut whole = Vec::new();
+                while let Some(mut block) = blocks.next(size).unwrap() {
+                    whole.append(&mut block.bytes);
+                }
+                assert_eq!(std::str::from_utf8(&whole), Ok(expected), "{text:?} {footer} {size}");
+            }
+        }
     }
 }

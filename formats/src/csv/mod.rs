@@ -5,6 +5,8 @@ mod blocks;
 mod columns;
 mod form;
 mod head;
+mod header;
+mod layout;
 mod quick;
 mod reader;
 mod records;
@@ -14,8 +16,10 @@ mod workers;
 
 #[cfg(test)]
 mod dialect_tests;
+#[cfg(test)]
+mod layout_tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use stationdb::arrow::array::RecordBatch;
@@ -27,10 +31,13 @@ use stationdb::tables::{
 use stationdb::{Control, Error, Place, Result};
 
 use self::form::{Decision, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text};
+use self::header::Header;
+use self::layout::Clock;
 use self::reader::CsvReader;
 use self::records::Records;
 use self::sniff::has_values_only;
-use self::workers::{ColumnSource, Plan, Rows, Workers};
+use self::value::NULL_TEXTS;
+use self::workers::{Built, ColumnSource, Plan, Rows, Workers};
 use crate::numbered;
 use crate::opening::Opening;
 use crate::options::ImportOptions;
@@ -55,9 +62,9 @@ const BLOCK_BYTES: usize = 1024 * 1024;
 pub(crate) struct CsvImport<'r> {
     reader: CsvReader<'r>,
     options: ImportOptions,
-    /// The names as the header has them, and without blanks around them.
-    raw_names: Vec<String>,
-    names: Vec<String>,
+    header: Header,
+    /// The times of the rows, if no column has them, and the column that they are.
+    clock: Option<(Clock, Column)>,
     /// The records that types were inferred from.
     first: Option<Records>,
     inferred: Vec<Decision>,
@@ -69,7 +76,9 @@ pub(crate) struct CsvImport<'r> {
     told: HashMap<String, ColumnNote>,
     /// What the caller should look at.
     warnings: Vec<String>,
+    /// The number of the next row in the table, and that in the file.
     row: u64,
+    file_row: u64,
 }
 
 fn at_header(error: Error, line: u64, name: &str) -> Error {
@@ -90,45 +99,43 @@ impl<'r> CsvImport<'r> {
     /// Finds the form of the text, and reads its header.
     ///
     /// # Errors
-    /// `InvalidArgument` for an empty text, one that is not UTF-8, a header without names and a
-    /// repeated name; `Io`.
-    pub(crate) fn new(input: impl Read + 'r, options: ImportOptions) -> Result<Self> {
+    /// `InvalidArgument` for an empty text, one that is not UTF-8, a header without names, a
+    /// repeated name, and options that do not go together; `Io`.
+    pub(crate) fn new(input: impl Read + 'r, mut options: ImportOptions) -> Result<Self> {
+        let named_clock = Clock::named(&options)?;
         let mut reader = CsvReader::new(Box::new(input), &options)?;
-        let line = reader.dialect.line;
-        let raw_names = reader.header()?;
-        if raw_names.iter().all(|name| name.trim().is_empty()) {
-            let error = Error::invalid(
-                "no column has a name; the first line must name the columns, and lines before it \
-                 are skipped with skipLines",
-            );
-            return Err(error.at(Place::Line { line, column: None }));
-        }
-        // Programs leave the name of row numbers empty, and end lines with separators.
-        let named = |(at, name): (usize, &String)| match name.trim() {
-            "" => format!("column_{}", at + 1),
-            name => name.to_owned(),
-        };
-        let names: Vec<String> = raw_names.iter().enumerate().map(named).collect();
-        let mut seen = HashMap::new();
-        for (at, name) in names.iter().enumerate() {
-            if seen.insert(name, at).is_some() {
-                let error = Error::invalid(format!("two columns have the name {name:?}"));
-                return Err(at_header(error, line, name));
+        let columns = reader.header(&options)?;
+        let layout = reader.dialect.layout.as_ref();
+        let (from, has_blocks) = (layout.map_or(0, |found| found.from), layout.is_some());
+        let line = reader.shape.header_line;
+        let header = Header::new(columns, from, line, has_blocks, &options)?;
+        let mut warnings = header.assumed.clone();
+        if let Some(layout) = layout {
+            warnings.extend(layout.assumed.iter().cloned());
+            for name in &layout.zeros {
+                options.types.entry(name.clone()).or_insert(DataType::Float64);
+            }
+            if !layout.nulls.is_empty() && options.null_texts.is_none() {
+                let known = NULL_TEXTS.iter().map(|text| (*text).to_owned());
+                options.null_texts = Some(known.chain(layout.nulls.iter().cloned()).collect());
             }
         }
+        let clock = named_clock.or_else(|| layout.and_then(|found| found.clock));
+        let clock = clock.map(|clock| (clock, clock.column(&header.names)));
         Ok(Self {
             reader,
             options,
-            raw_names,
-            names,
+            header,
+            clock,
             first: None,
             inferred: Vec::new(),
             workers: None,
             is_read: false,
             failed: None,
             told: HashMap::new(),
-            warnings: Vec::new(),
+            warnings,
             row: 0,
+            file_row: 0,
         })
     }
 
@@ -139,7 +146,7 @@ impl<'r> CsvImport<'r> {
 
     /// The line of the header, from 1.
     fn header_line(&self) -> u64 {
-        self.reader.dialect.line
+        self.reader.shape.header_line
     }
 
     fn first(&mut self) -> Result<Records> {
@@ -162,7 +169,8 @@ impl<'r> CsvImport<'r> {
     fn comment(&self) -> Option<String> {
         let (line, parts) = self.reader.dialect.comment?;
         let prefix = self.options.comment.as_deref().unwrap_or("#");
-        (parts == self.names.len() && (parts > 1 || has_values_only(&self.raw_names))).then(|| {
+        let Header { names, raw_names, .. } = &self.header;
+        (parts == names.len() && (parts > 1 || has_values_only(raw_names))).then(|| {
             format!(
                 "; line {line} begins with {prefix:?} and was taken for a comment: if it has the \
                  names, set commentPrefix to \"\""
@@ -175,8 +183,11 @@ impl<'r> CsvImport<'r> {
     fn doubt(&mut self, records: &Records, mark: &Mark) -> Result<()> {
         let mut found: Vec<(usize, LastText)> = Vec::new();
         let mut others = 0;
-        for (at, name) in self.names.iter().enumerate() {
-            let Some(decision) = self.inferred.get(at) else { continue };
+        for (column, name) in self.header.names.iter().enumerate() {
+            let (Some(decision), at) = (self.inferred.get(column), self.header.field(column))
+            else {
+                continue;
+            };
             if self.options.types.contains_key(name) {
                 continue;
             }
@@ -191,7 +202,7 @@ impl<'r> CsvImport<'r> {
                 self.warnings.push(format!("column {name:?}: {doubt}"));
             }
             match last_text(records, at, mark, &self.options) {
-                Some(last) if is_text && !decision.is_doubtful => found.push((at, last)),
+                Some(last) if is_text && !decision.is_doubtful => found.push((column, last)),
                 None if is_text
                     && !decision.is_doubtful
                     && let Some(why) = rare_text(records, at, mark, &self.options) =>
@@ -209,7 +220,7 @@ impl<'r> CsvImport<'r> {
             let error = Error::invalid(format!(
                 "line {line} ({}) has no numbers, and the lines behind it have, so every column \
                  would be text; if line {line} has the names, set skipLines to {}; if it has \
-                 units, remove it; if its texts mean null, name them in nullTexts; to import all \
+                 units, set unitsLine; if its texts mean null, name them in nullTexts; to import all \
                  as texts, set columnTypes",
                 records.shown(line, self.separator()),
                 line.saturating_sub(1),
@@ -217,11 +228,11 @@ impl<'r> CsvImport<'r> {
             return Err(error.at(Place::Line { line, column: None }));
         }
         for (at, last) in found {
-            let name = self.names.get(at).map(String::as_str).unwrap_or_default();
+            let name = self.header.names.get(at).map(String::as_str).unwrap_or_default();
             self.warnings.push(format!(
                 "column {name:?} is text, because {} is no number, and the {} values behind it \
-                 are; if that line has the names, set skipLines to {}; if the text means null, \
-                 name it in nullTexts",
+                 are; if that line has the names, set skipLines to {}; if it has the units, set \
+                 unitsLine; if the text means null, name it in nullTexts",
                 last.shown,
                 last.behind,
                 last.line.saturating_sub(1),
@@ -231,11 +242,11 @@ impl<'r> CsvImport<'r> {
     }
 
     fn position(&self, schema: &TableSchema, at: usize) -> Result<usize> {
-        let raw = self.raw_names.get(at).map(String::as_str).unwrap_or_default();
-        let name = self.names.get(at).map(String::as_str).unwrap_or_default();
+        let raw = self.header.raw_names.get(at).map(String::as_str).unwrap_or_default();
+        let name = self.header.names.get(at).map(String::as_str).unwrap_or_default();
         // A declared name may have blanks around it.
         schema.position(raw).or_else(|_| schema.position(name)).map_err(|error| {
-            let error = other_separator(&self.names).unwrap_or(error);
+            let error = other_separator(&self.header.names).unwrap_or(error);
             at_header(error, self.header_line(), name)
         })
     }
@@ -243,10 +254,13 @@ impl<'r> CsvImport<'r> {
     /// Finds the source of each column of the table.
     fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<Plan> {
         let mut fields = vec![None; schema.columns().len()];
-        let mut types = Vec::with_capacity(self.names.len());
-        for at in 0..self.names.len() {
+        // A field that is no column decides nothing.
+        let mut types = vec![Some(DataType::String); self.reader.shape.width];
+        for at in 0..self.header.names.len() {
             let position = self.position(schema, at)?;
-            types.push(Some(schema.column(position)?.data_type));
+            if let Some(slot) = types.get_mut(self.header.field(at)) {
+                *slot = Some(schema.column(position)?.data_type);
+            }
             if let Some(slot) = fields.get_mut(position) {
                 *slot = Some(at);
             }
@@ -256,14 +270,22 @@ impl<'r> CsvImport<'r> {
         for (column, field) in schema.columns().iter().zip(fields) {
             let (source, told) = match field {
                 Some(at) => {
+                    let field = self.header.field(at);
                     let decision = match self.inferred.get(at) {
                         Some(decision) => decision.clone(),
-                        None => decide(records, at, Some(column.data_type), &mark, &self.options),
+                        None => {
+                            decide(records, field, Some(column.data_type), &mark, &self.options)
+                        }
                     };
                     let Decision { form, why, zone, .. } = decision;
-                    (ColumnSource::Field(at, form), ColumnNote::new(why).time_zone(zone))
+                    (ColumnSource::Field(field, form), ColumnNote::new(why).time_zone(zone))
                 }
                 None if is_numbered(column) => (ColumnSource::RowNumbers, numbered::told()),
+                None if self.is_clock(column) => {
+                    let why =
+                        "the start and the interval of the rows, as no column has their times";
+                    (ColumnSource::Times, ColumnNote::new(why))
+                }
                 None if column.column_type == ColumnType::Nullable => {
                     let why = "the file has no such column".to_owned();
                     (ColumnSource::Nulls, ColumnNote::new(why))
@@ -280,7 +302,15 @@ impl<'r> CsvImport<'r> {
             self.told.insert(column.name.clone(), told);
             columns.push((column.clone(), source));
         }
-        Ok(Plan { shape: self.reader.shape, options: self.options.clone(), columns })
+        let unnamed = self.header.unnamed.clone();
+        Ok(Plan { shape: self.reader.shape, options: self.options.clone(), columns, unnamed })
+    }
+
+    /// Whether a column of the table is the one of the times of rows.
+    fn is_clock(&self, column: &Column) -> bool {
+        self.clock.as_ref().is_some_and(|(_, clock)| {
+            clock.name == column.name && clock.data_type == column.data_type
+        })
     }
 
     /// Reads ahead of the rows that are parsed.
@@ -296,10 +326,18 @@ impl<'r> CsvImport<'r> {
     }
 
     fn batch(&mut self, schema: &TableSchema, rows: Rows) -> Result<RecordBatch> {
-        let first = self.row;
+        let (first, file_first) = (self.row, self.file_row);
         self.row += rows.count as u64;
-        let numbers = || numbered::numbers(first, rows.count);
-        let arrays = rows.arrays.into_iter().map(|array| array.unwrap_or_else(numbers)).collect();
+        self.file_row += rows.count as u64;
+        let arrays = rows
+            .arrays
+            .into_iter()
+            .map(|array| match (array, &self.clock) {
+                (Built::Array(array), _) => Ok(array),
+                (Built::Times, Some((clock, _))) => clock.times(file_first, rows.count),
+                (Built::RowNumbers | Built::Times, _) => Ok(numbered::numbers(first, rows.count)),
+            })
+            .collect::<Result<_>>()?;
         RecordBatch::try_new(schema.arrow().clone(), arrays)
             .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
     }
@@ -313,22 +351,24 @@ impl RowSource for CsvImport<'_> {
     /// `InvalidArgument` when the named column cannot be the index, and for a header that looks
     /// like values; the errors of reading the text.
     fn columns(&mut self) -> Result<Vec<Column>> {
-        self.options.check_names(&self.names)?;
+        self.options.check_names(&self.header.names)?;
         if let Some((line, doubt)) = self.reader.dialect.doubt.clone() {
             return Err(Error::invalid(doubt).at(Place::Line { line, column: None }));
         }
         let comment = self.comment();
-        if has_values_only(&self.raw_names) {
+        let is_found = self.reader.dialect.layout.is_some() || self.options.header.is_some();
+        if !is_found && has_values_only(&self.header.raw_names) {
             let error = Error::invalid(format!(
                 "the first line looks like values, and would be taken for the names of the \
-                 columns; put a line of names before it, or declare columns with these names{}",
+                 columns; set header to false if no line names them, put a line of names before \
+                 it, or declare columns with these names{}",
                 comment.unwrap_or_default()
             ));
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
         let records = self.first()?;
         let is_told = |name: &String| self.options.types.contains_key(name);
-        if records.len() == 0 && !self.names.iter().all(is_told) {
+        if records.len() == 0 && !self.header.names.iter().all(is_told) {
             let error = Error::invalid(format!(
                 "the text has no rows, so the types of its columns are unknown; declare the \
                  columns, or name their types with columnTypes{}",
@@ -336,20 +376,36 @@ impl RowSource for CsvImport<'_> {
             ));
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
-        let types: Vec<Option<DataType>> =
-            self.names.iter().map(|name| self.options.types.get(name).copied()).collect();
+        let wanted = |name: &String| self.options.types.get(name).copied();
+        let mut types = vec![Some(DataType::String); self.reader.shape.width];
+        for (at, name) in self.header.names.iter().enumerate() {
+            if let Some(slot) = types.get_mut(self.header.field(at)) {
+                *slot = wanted(name);
+            }
+        }
         let mark = self.mark(&records, &types);
-        let mut columns = Vec::with_capacity(self.names.len() + 1);
-        for (at, name) in self.names.iter().enumerate() {
-            let wanted = self.options.types.get(name).copied();
-            let decision = decide(&records, at, wanted, &mark, &self.options);
-            let column = Column::new(name.clone(), decision.data_type);
+        let mut columns = Vec::with_capacity(self.header.names.len() + 2);
+        for (at, about) in self.header.about.iter().enumerate() {
+            let field = self.header.field(at);
+            let mut decision = decide(&records, field, wanted(&about.name), &mark, &self.options);
+            let layout = self.reader.dialect.layout.as_ref();
+            if layout.is_some_and(|found| found.zeros.contains(&about.name)) {
+                "numbers, which may begin with zeros in such a file".clone_into(&mut decision.why);
+            }
+            let column = Column::new(about.name.clone(), decision.data_type);
             let mut column = column.column_type(ColumnType::Nullable);
+            column.properties.extend(about.properties.iter().cloned());
+            if let Some(unit) = &about.unit {
+                column.properties.insert("unit".to_owned(), unit.clone());
+            }
             if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {
                 column.properties.insert("timeZone".to_owned(), zone.clone());
             }
             columns.push(column);
             self.inferred.push(decision);
+        }
+        if let Some((_, column)) = &self.clock {
+            columns.insert(0, column.clone());
         }
         self.doubt(&records, &mark)?;
         self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
@@ -360,7 +416,10 @@ impl RowSource for CsvImport<'_> {
                     column.column_type = ColumnType::Index;
                 }
             }
-            None => columns.insert(0, numbered::column(&self.names)),
+            None => {
+                let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+                columns.insert(0, numbered::column(&names));
+            }
         }
         self.first = Some(records);
         Ok(columns)
@@ -411,6 +470,12 @@ impl RowSource for CsvImport<'_> {
     /// What the caller should look at, because it may not be what the file means.
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+
+    /// What the header of an instrument says.
+    fn properties(&self) -> BTreeMap<String, String> {
+        let layout = self.reader.dialect.layout.as_ref();
+        layout.map(|layout| layout.properties.clone()).unwrap_or_default()
     }
 
     fn form(&self) -> SourceForm {

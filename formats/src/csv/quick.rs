@@ -132,7 +132,7 @@ fn two(tens: u8, ones: u8) -> Option<u32> {
 /// The days from 1970-01-01 to a date of the Gregorian calendar; the year is above 0.
 fn days(year: u32, month: u32, day: u32) -> Option<i64> {
     const LENGTHS: [u32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let len = LENGTHS.get(month.checked_sub(1)? as usize)? + u32::from(is_leap && month == 2);
     if day == 0 || day > len || year == 0 {
         return None;

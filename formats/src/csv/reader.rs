@@ -6,6 +6,7 @@ use stationdb::{Error, Result};
 
 use super::blocks::{Block, Blocks};
 use super::head::{READ_BYTES, ReadHead};
+use super::layout::Named;
 use super::records::{Records, Shape, at_line, parse, parse_names};
 use super::sniff::{Dialect, sniff};
 use crate::options::ImportOptions;
@@ -30,25 +31,52 @@ impl<'r> CsvReader<'r> {
             is_cr: dialect.is_cr,
             is_padded: dialect.is_padded,
             width: 1,
-            header_line: dialect.line,
+            header_line: dialect.layout.as_ref().map_or(dialect.line, |found| found.names_line),
         };
         let mut waiting = head.bytes;
         waiting.drain(..dialect.start.min(waiting.len()));
         let line_end = if dialect.is_cr { b'\r' } else { b'\n' };
-        let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end);
+        let footer = options.footer_lines;
+        let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end, footer);
         Ok(Self { blocks, dialect, shape })
     }
 
-    /// The names in the header.
-    pub(super) fn header(&mut self) -> Result<Vec<String>> {
-        let Some(block) = self.blocks.next(READ_BYTES)? else {
+    /// The columns of the header, one for each field of a line. One without a name has an empty one.
+    pub(super) fn header(&mut self, options: &ImportOptions) -> Result<Vec<Named>> {
+        if let Some(layout) = &self.dialect.layout {
+            self.shape.width = layout.width;
+            let mut columns = vec![Named::default(); layout.from];
+            columns.extend(layout.columns.iter().cloned());
+            return Ok(columns);
+        }
+        let is_named = options.header != Some(false);
+        let Some(names) = self.names(is_named)? else {
             let error = Error::invalid("the text is empty; its first line must name the columns");
             return Err(at_line(error, 1));
         };
-        let (names, (rest, line)) = parse_names(block, &self.shape)?;
-        self.blocks.give_back(rest, line);
         self.shape.width = names.len();
-        Ok(names)
+        let name = |(at, name): (usize, String)| Named {
+            name: if is_named { name } else { format!("column_{}", at + 1) },
+            ..Named::default()
+        };
+        let mut columns: Vec<Named> = names.into_iter().enumerate().map(name).collect();
+        if options.units_line == Some(true) {
+            let units = self.names(true)?.unwrap_or_default();
+            for (column, unit) in columns.iter_mut().zip(units) {
+                column.unit = Some(unit.trim().to_owned()).filter(|unit| !unit.is_empty());
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The fields of the next line, which is a row as well unless it `is_read`.
+    fn names(&mut self, is_read: bool) -> Result<Option<Vec<String>>> {
+        let Some(block) = self.blocks.next(READ_BYTES)? else { return Ok(None) };
+        let row = (!is_read).then(|| (block.bytes.clone(), block.line));
+        let (names, rest) = parse_names(block, &self.shape)?;
+        let (rest, line) = row.unwrap_or(rest);
+        self.blocks.give_back(rest, line);
+        Ok(Some(names))
     }
 
     /// The first `rows_max` records, or those in `bytes_max` bytes of text.
@@ -110,7 +138,8 @@ mod tests {
         let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
         let options = ImportOptions { separator: Some(b','), ..ImportOptions::default() };
         let mut reader = CsvReader::new(Box::new(input), &options)?;
-        let names = reader.header()?;
+        let columns = reader.header(&options)?;
+        let names: Vec<String> = columns.into_iter().map(|column| column.name).collect();
         let mut rows = Vec::new();
         let mut push = |records: &Records| {
             rows.extend((0..records.len()).map(|row| {

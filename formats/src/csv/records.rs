@@ -205,6 +205,7 @@ impl Scan {
                 ));
             }
             None => (End::Input, 0),
+            Some(b' ' | b'\t') if shape.separator == b' ' => return self.blanks().map(Some),
             Some(byte) if byte == shape.separator => (End::Separator, 1),
             Some(b'\r') if shape.is_cr => (End::Line, 1),
             Some(b'\n') if shape.is_cr => {
@@ -224,6 +225,19 @@ impl Scan {
         };
         self.at += len;
         Ok(Some(end))
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    /// The end of a field at blanks: any number of them separates two fields, and those before the
+    /// end of a line separate nothing.
+    fn blanks(&mut self) -> Result<End> {
+        self.skip_blanks();
+        Ok(self.end()?.unwrap_or(End::Separator))
     }
 
     fn nul(&self) -> Error {
@@ -314,6 +328,9 @@ impl Scan {
 
     /// Appends the fields of the next record; `false` for a blank line, which has none.
     fn record(&mut self, fields: &mut Vec<Field>) -> Result<bool> {
+        if self.shape.separator == b' ' {
+            self.skip_blanks();
+        }
         let (line, begun, first) = (self.line, self.at, fields.len());
         let Shape { width, header_line, separator, .. } = self.shape;
         let mut count = 0;
@@ -329,7 +346,8 @@ impl Scan {
                     Error::invalid(format!(
                         "there are more than {width} values, the number of names in line \
                          {header_line}; if lines come before the names, skip them with skipLines; \
-                         if the separator is not {:?}, name it",
+                         if lines at the end are no rows, count them in footerLines; if the \
+                         separator is not {:?}, name it",
                         char::from(separator)
                     )),
                     line,
@@ -345,7 +363,9 @@ impl Scan {
         if count < width && !self.shape.is_padded {
             return Err(at_line(
                 Error::invalid(format!(
-                    "there are {count} values for the {width} columns of line {header_line}"
+                    "there are {count} values for the {width} columns of line {header_line}; if \
+                     the last values of a line may be missing, set shortRows; if lines at the end \
+                     are no rows, count them in footerLines"
                 )),
                 line,
             ));
@@ -402,6 +422,9 @@ pub(super) fn parse(block: Block, shape: &Shape, rows_max: usize) -> Result<(Rec
 /// of an import, and for a record that is too long.
 pub(super) fn parse_names(block: Block, shape: &Shape) -> Result<(Vec<String>, Rest)> {
     let mut scan = Scan::new(block, shape)?;
+    if shape.separator == b' ' {
+        scan.skip_blanks();
+    }
     let mut fields = Vec::new();
     loop {
         let (field, end) = scan.field()?;

@@ -6,6 +6,7 @@ use stationdb::tables::{DataType, readers as cells};
 use stationdb::{Error, Place, Result};
 
 use super::head::ReadHead;
+use super::layout::{self, Layout, Line};
 use super::value::{is_null, real};
 use crate::moment;
 use crate::options::ImportOptions;
@@ -36,6 +37,8 @@ pub(super) struct Dialect {
     /// What the first lines rather are than a table with this separator, with the line that says
     /// so.
     pub(super) doubt: Option<(u64, String)>,
+    /// The header of an instrument or logger, behind which the text begins.
+    pub(super) layout: Option<Layout>,
 }
 
 fn invalid(line: u64, what: &str) -> Error {
@@ -63,6 +66,19 @@ impl<'h> Lines<'h> {
         let line = rest.get(..len)?;
         let next = At { byte: at.byte + (len + 1).min(rest.len()), line: at.line + 1 };
         Some((line.strip_suffix(b"\r").unwrap_or(line), next))
+    }
+
+    /// The lines from a position on; the last one only if it is whole.
+    fn whole(&self, mut at: At, is_whole: bool) -> Vec<Line<'h>> {
+        let mut out = Vec::new();
+        while let Some((text, next)) = self.next(at) {
+            out.push(Line { number: at.line, byte: at.byte, text });
+            at = next;
+        }
+        if !is_whole {
+            out.pop();
+        }
+        out
     }
 
     /// The first records; the last one only if it is whole.
@@ -265,8 +281,8 @@ fn separator_of(
             let line = names.line;
             let what = format!(
                 "from line {line} on, each line has {last} values with {} between them, which \
-                 line {} has not; if line {line} has the names, set skipLines to {}; if not, set \
-                 separator",
+                 line {} has not; if line {line} has the names, set skipLines to {}; if the last \
+                 values of a line may be missing, set shortRows; if not, set separator",
                 shown_separator(separator),
                 at.line,
                 line - 1
@@ -312,17 +328,14 @@ fn blanks(
     if width < 2 || is_prose || is_one {
         return None;
     }
-    let is_single = records.iter().all(|record| {
-        record.fields.iter().all(|(text, _)| !text.contains("  ") && text.trim() == text)
-    });
-    let advice = if is_single && names_width == width {
+    let advice = if names_width == width {
         "set separator to \" \""
     } else {
         "put one separator, such as a comma, between them and between the names"
     };
     let what = format!(
         "each line behind line {} has {width} values with blanks between them, and blanks do not \
-         separate values here; {advice}, or set another separator to import the lines as texts",
+         separate values by themselves; {advice}, or set another separator to import the lines as texts",
         names.line
     );
     Some((names.line, what))
@@ -338,6 +351,9 @@ fn is_value(field: &str) -> bool {
 
 fn fields(line: &[u8], separator: u8) -> Vec<String> {
     let text = String::from_utf8_lossy(line);
+    if separator == b' ' {
+        return text.split_ascii_whitespace().map(str::to_owned).collect();
+    }
     text.split(char::from(separator)).map(|field| field.trim().to_owned()).collect()
 }
 
@@ -412,6 +428,7 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
         is_padded: false,
         comment: None,
         doubt: None,
+        layout: None,
     };
     for _ in 0..options.skip_lines {
         let Some((_, next)) = lines.next(at).filter(|(_, next)| next.byte < bytes.len()) else {
@@ -433,6 +450,18 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
         found.is_padded = true;
         at = next;
     }
+    if found.separator == 0 {
+        let whole = lines.whole(at, head.is_whole);
+        if let Some(preset) = layout::preset(&whole, options)? {
+            let layout = layout::find(&whole, preset, options)?;
+            (found.start, found.line) = (layout.start, layout.line);
+            found.separator = layout.separator;
+            found.is_padded = options.short_rows.unwrap_or(true);
+            found.layout = Some(layout);
+            return Ok(found);
+        }
+    }
+    found.is_padded = options.short_rows.unwrap_or(found.is_padded);
     let prefix = options.comment.as_deref().unwrap_or("#").as_bytes();
     let mut comment = None;
     while let Some((line, next)) = lines.next(at) {
@@ -452,6 +481,9 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
     }
     if found.separator == 0 {
         (found.separator, found.doubt) = separator_of(&lines, at, head.is_whole, options);
+    }
+    if options.short_rows == Some(true) {
+        found.doubt = None;
     }
     // NumPy writes the names into the last comment.
     if let (Some((above, line)), Some((first, _))) = (comment, lines.next(at)) {

@@ -26,18 +26,28 @@ pub(super) fn is_null(
     }
 }
 
-/// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case.
+/// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case, and `∞`. Blanks
+/// may stand between its sign and its digits.
 pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
     if let Some(value) = quick::real(text, if comma { b',' } else { b'.' }) {
         return Some(value);
     }
     let text = text.trim();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    // Loggers align their digits behind the sign.
+    if unsigned.starts_with(' ') && unsigned.len() < text.len() {
+        let sign = if text.starts_with('-') { "-" } else { "" };
+        return number(&format!("{sign}{}", unsigned.trim_start()), comma)
+            .filter(|_| unsigned.trim_start().starts_with(|first: char| first.is_ascii_digit()));
+    }
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     if unsigned.eq_ignore_ascii_case("nan") {
         return Some(f64::NAN);
     }
-    if unsigned.eq_ignore_ascii_case("inf") || unsigned.eq_ignore_ascii_case("infinity") {
+    if unsigned == "∞"
+        || unsigned.eq_ignore_ascii_case("inf")
+        || unsigned.eq_ignore_ascii_case("infinity")
+    {
         return Some(sign * f64::INFINITY);
     }
     if !comma {

@@ -13,7 +13,7 @@ use stationdb::{Error, Result};
 use super::blocks::Block;
 use super::columns::build;
 use super::form::Form;
-use super::records::{Records, Shape, parse};
+use super::records::{Records, Shape, at_line, parse};
 use crate::limits;
 use crate::options::ImportOptions;
 
@@ -22,6 +22,7 @@ use crate::options::ImportOptions;
 pub(super) enum ColumnSource {
     Field(usize, Form),
     RowNumbers,
+    Times,
     Nulls,
 }
 
@@ -31,13 +32,23 @@ pub(super) struct Plan {
     pub(super) shape: Shape,
     pub(super) options: ImportOptions,
     pub(super) columns: Vec<(Column, ColumnSource)>,
+    /// Fields in which there must be no value, as they have no name.
+    pub(super) unnamed: Vec<usize>,
 }
 
-/// The columns of some rows; `None` for the one of row numbers.
+/// A column of some rows. Who knows the number of the first row makes those that count.
+#[derive(Debug)]
+pub(super) enum Built {
+    Array(ArrayRef),
+    RowNumbers,
+    Times,
+}
+
+/// The columns of some rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) count: usize,
-    pub(super) arrays: Vec<Option<ArrayRef>>,
+    pub(super) arrays: Vec<Built>,
 }
 
 impl Plan {
@@ -46,13 +57,27 @@ impl Plan {
     /// # Errors
     /// As [`build`].
     pub(super) fn rows(&self, records: &Records) -> Result<Rows> {
+        for at in &self.unnamed {
+            let row = (0..records.len())
+                .find(|row| records.get(*row, *at).is_some_and(|text| !text.is_empty()));
+            if let Some(row) = row {
+                let what = format!(
+                    "there is a value in place {} of the line, and no column has that place in the \
+                     header; name one there",
+                    at + 1
+                );
+                return Err(at_line(Error::invalid(what), records.line(row)));
+            }
+        }
         let array = |(column, source): &(Column, ColumnSource)| match source {
             ColumnSource::Field(at, form) => {
-                build(column, records, *at, form, &self.options).map(Some)
+                build(column, records, *at, form, &self.options).map(Built::Array)
             }
-            ColumnSource::RowNumbers => Ok(None),
+            ColumnSource::RowNumbers => Ok(Built::RowNumbers),
+            ColumnSource::Times => Ok(Built::Times),
             ColumnSource::Nulls => {
-                Ok(Some(new_null_array(&arrow_type(column.data_type), records.len())))
+                let nulls = new_null_array(&arrow_type(column.data_type), records.len());
+                Ok(Built::Array(nulls))
             }
         };
         let arrays = self.columns.iter().map(array).collect::<Result<_>>()?;

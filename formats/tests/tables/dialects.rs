@@ -35,6 +35,10 @@ pub(super) fn files(corpus: &str) -> Vec<File> {
 }
 
 impl File {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn request(&self) -> ImportTableRequest {
         stationdb::from_json(self.request.as_deref().unwrap_or("{}").as_bytes()).unwrap()
     }

@@ -153,8 +153,8 @@ fn declared_values() -> Vec<Case> {
 
 fn forms() -> Vec<Case> {
     vec![
-        case("1,2.5\n2,3.5\n", new(), (1, None), &["looks like values", "line of names"]),
-        case("a;a\n1;2\n", new(), (1, Some("a")), &["two columns"]),
+        case("1,2.5\n2,3.5\n", new(), (1, None), &["looks like values", "header to false"]),
+        case("a;a\n1;2\n", new(), (1, Some("a")), &["two columns", "sideBySide"]),
         case("\n\u{b}", new(), (2, None), &["no column has a name"]),
         case("", new(), (1, None), &["empty"]),
         case("a,b\n", new(), (1, None), &["no rows", "columnTypes"]),
@@ -214,13 +214,14 @@ fn other_lines() -> Vec<Case> {
             (1, None),
             &["3 values", "blanks"],
         ),
-        case("t   volts\n0.0   1.5\n0.1  1.6\n", new(), (1, None), &["2 values", "a comma"]),
+        case("t   volts\n0.0   1.5\n", new(), (1, None), &["2 values", "separator to \" \""]),
+        case("time of day   volts\n0.0   1.5\n", new(), (1, None), &["2 values", "a comma"]),
         // Units below the names.
         case(
             "TIME,VOLTS,AMPS\ns,V,A\n0.0,1.5,0.1\n0.1,1.6,0.2\n",
             new(),
             (2, None),
-            &["\"s,V,A\"", "no numbers", "units", "skipLines to 1", "columnTypes"],
+            &["\"s,V,A\"", "no numbers", "unitsLine", "skipLines to 1", "columnTypes"],
         ),
         // The names below a line of other things.
         case(
@@ -229,13 +230,12 @@ fn other_lines() -> Vec<Case> {
             (3, None),
             &["\"TIME,CH1\"", "skipLines to 2"],
         ),
-        // The form of an oscilloscope whose rows are shorter than its header.
+        // Rows that are shorter than their header.
         case(
-            "X,CH1,CH2,Start,Increment,\nSequence,Volt,Volt,-3.0e-07,5.0e-10\n\
-             0,3.28e+00,9.60e-01,\n1,3.20e+00,9.60e-01,\n",
+            "X,CH1,CH2,Start,Increment,\n0,3.28e+00,9.60e-01,\n1,3.20e+00,9.60e-01,\n",
             new(),
-            (3, None),
-            &["4 values", "line 1"],
+            (2, None),
+            &["4 values", "line 1", "shortRows"],
         ),
         // A comment that has the names.
         case(

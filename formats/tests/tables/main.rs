@@ -8,6 +8,7 @@ mod dialects;
 mod directories;
 mod exports;
 mod import;
+mod instruments;
 mod interop;
 #[path = "../../../tests/common/limited_memory.rs"]
 mod limited_memory;

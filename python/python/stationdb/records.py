@@ -4282,6 +4282,28 @@ class ImportTableRequest(Record):
     comment_prefix: str | None = None
     #: Lines of CSV before its header.
     skip_lines: int | None = None
+    #: The form of an instrument or logger that CSV has, such as `TEKTRONIX_MSO`; found in the text
+    #: when absent, none with `NONE`.
+    preset: str | None = None
+    #: Whether a line of CSV names the columns; without one they are `column_1` and so on. They are
+    #: named when absent.
+    header: bool | None = None
+    #: Whether the line behind the names of CSV has the units of the columns; found in the text
+    #: when absent.
+    units_line: bool | None = None
+    #: Whether the last values of a line of CSV may be missing, and are null; refused when absent.
+    short_rows: bool | None = None
+    #: Lines at the end of CSV that are no rows.
+    footer_lines: int | None = None
+    #: Whether CSV has several blocks of columns beside each other, whose names may repeat; found
+    #: in the text when absent.
+    side_by_side: bool | None = None
+    #: Seconds between two rows of CSV, as a decimal number, for a column of times; found in the
+    #: header of an instrument when absent.
+    sample_interval: str | None = None
+    #: The time of the first row of CSV with a sample interval, a number of seconds or a date and
+    #: time; 0 when absent, unless the header of an instrument has it.
+    start_time: str | None = None
     #: The order of day and month in dates of CSV such as 01/02/2024; where absent and not clear
     #: from the values, such a column is text.
     date_order: DateOrder | None = None
@@ -4311,6 +4333,14 @@ class ImportTableRequest(Record):
         ("null_texts", "nullTexts", None),
         ("comment_prefix", "commentPrefix", None),
         ("skip_lines", "skipLines", None),
+        ("preset", "preset", None),
+        ("header", "header", None),
+        ("units_line", "unitsLine", None),
+        ("short_rows", "shortRows", None),
+        ("footer_lines", "footerLines", None),
+        ("side_by_side", "sideBySide", None),
+        ("sample_interval", "sampleInterval", None),
+        ("start_time", "startTime", None),
         ("date_order", "dateOrder", None),
         ("time_zone", "timeZone", None),
         ("epoch_unit", "epochUnit", None),

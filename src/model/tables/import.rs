@@ -67,6 +67,29 @@ record! {
         pub comment_prefix: Option<String>,
         /// Lines of CSV before its header.
         pub skip_lines: Option<i64>,
+        /// The form of an instrument or logger that CSV has, such as `TEKTRONIX_MSO`; found in the
+        /// text when absent, none with `NONE`.
+        pub preset: Option<String>,
+        /// Whether a line of CSV names the columns; without one they are `column_1` and so on. They
+        /// are named when absent.
+        pub header: Option<bool>,
+        /// Whether the line behind the names of CSV has the units of the columns; found in the text
+        /// when absent.
+        pub units_line: Option<bool>,
+        /// Whether the last values of a line of CSV may be missing, and are null; refused when
+        /// absent.
+        pub short_rows: Option<bool>,
+        /// Lines at the end of CSV that are no rows.
+        pub footer_lines: Option<i64>,
+        /// Whether CSV has several blocks of columns beside each other, whose names may repeat;
+        /// found in the text when absent.
+        pub side_by_side: Option<bool>,
+        /// Seconds between two rows of CSV, as a decimal number, for a column of times; found in
+        /// the header of an instrument when absent.
+        pub sample_interval: Option<String>,
+        /// The time of the first row of CSV with a sample interval, a number of seconds or a date
+        /// and time; 0 when absent, unless the header of an instrument has it.
+        pub start_time: Option<String>,
         /// The order of day and month in dates of CSV such as 01/02/2024; where absent and not
         /// clear from the values, such a column is text.
         pub date_order: Option<DateOrder>,

@@ -105,7 +105,16 @@ fn reading(options: &ParseFlags) -> Outcome<ImportTableRequest> {
     request.decimal_separator.clone_from(&options.decimal);
     request.null_texts = (!options.null.is_empty()).then(|| options.null.clone());
     request.comment_prefix.clone_from(&options.comment);
+    let yes = |text: &Option<String>| text.as_deref().map(|text| text == "yes");
     request.skip_lines = options.skip_lines.map(i64::from);
+    request.preset = options.preset.as_ref().map(|name| name.to_uppercase());
+    request.header = options.no_header.then_some(false);
+    request.units_line = yes(&options.units_line);
+    request.short_rows = options.short_rows.then_some(true);
+    request.footer_lines = options.footer_lines.map(i64::from);
+    request.side_by_side = yes(&options.side_by_side);
+    request.sample_interval.clone_from(&options.sample_interval);
+    request.start_time.clone_from(&options.start_time);
     request.date_order = parsed(options.date_order.as_ref())?;
     request.time_zone.clone_from(&options.time_zone);
     request.epoch_unit = parsed(options.epoch.as_ref())?;
@@ -175,6 +184,13 @@ fn with_options(text: &str) -> String {
         ("indexColumn", "--index"),
         ("decimalSeparator", "--decimal"),
         ("skipLines", "--skip-lines"),
+        ("header to false", "--no-header"),
+        ("unitsLine", "--units-line"),
+        ("shortRows", "--short-rows"),
+        ("footerLines", "--footer-lines"),
+        ("sideBySide", "--side-by-side"),
+        ("sampleInterval", "--sample-interval"),
+        ("startTime", "--start-time"),
         ("nullTexts", "--null"),
         ("commentPrefix", "--comment"),
         ("columnTypes", "--type"),

@@ -1,0 +1,507 @@
+//! The layout of a file of an instrument, a logger or a spreadsheet: the lines of its header, the
+//! names and units of its columns, and where its rows begin.
+//!
+//! The rows are found first: lines that begin with numbers or times. The names are those above
+//! them, and what stands above the names becomes properties of the table.
+
+mod clock;
+mod names;
+mod presets;
+
+use std::collections::BTreeMap;
+
+use stationdb::tables::readers as cells;
+use stationdb::{Error, Place, Result};
+
+pub(super) use self::clock::Clock;
+pub(super) use self::names::Named;
+pub(super) use self::names::number_repeated;
+use self::names::{is_unit, unbracketed};
+pub(super) use self::presets::{NONE, PRESETS, Preset, named};
+use super::value::number;
+use crate::limits;
+use crate::moment;
+use crate::options::ImportOptions;
+
+/// Lines of the header that a preset is looked for in.
+const MARK_LINES: usize = 60;
+/// Rows that decide the separator and the width.
+const ROWS: usize = 100;
+/// Separators that are looked for, in the order in which they win a tie; blanks last.
+const SEPARATORS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
+
+/// A line of the first bytes.
+#[derive(Debug)]
+pub(super) struct Line<'h> {
+    /// Its number, from 1, and where it begins.
+    pub(super) number: u64,
+    pub(super) byte: usize,
+    pub(super) text: &'h [u8],
+}
+
+/// What was found of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Layout {
+    pub(super) separator: u8,
+    /// The first of the columns, counted in fields of a line, and the columns.
+    pub(super) from: usize,
+    pub(super) columns: Vec<Named>,
+    /// The fields of a line, with those before the columns.
+    pub(super) width: usize,
+    /// The line of the names, or of the first row if no line has them.
+    pub(super) names_line: u64,
+    /// Where the rows begin, and their line.
+    pub(super) start: usize,
+    pub(super) line: u64,
+    /// Properties of the table.
+    pub(super) properties: BTreeMap<String, String>,
+    pub(super) clock: Option<Clock>,
+    /// Texts that mean that there is no value.
+    pub(super) nulls: Vec<String>,
+    /// Columns of numbers that may begin with zeros.
+    pub(super) zeros: Vec<String>,
+    /// What was assumed, with the members of the request that decide.
+    pub(super) assumed: Vec<String>,
+}
+
+fn invalid(line: u64, what: String) -> Error {
+    Error::invalid(what).at(Place::Line { line, column: None })
+}
+
+/// The fields of a line.
+fn split(text: &str, separator: u8) -> Vec<String> {
+    if separator == b' ' {
+        return text.split_ascii_whitespace().map(str::to_owned).collect();
+    }
+    let (mut out, mut field) = (Vec::new(), String::new());
+    let mut is_quoted = false;
+    for character in text.chars() {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            other if other == char::from(separator) && !is_quoted => {
+                out.push(std::mem::take(&mut field).trim().to_owned());
+            }
+            other => field.push(other),
+        }
+    }
+    out.push(field.trim().to_owned());
+    out
+}
+
+fn is_value(text: &str, nulls: &[&str]) -> bool {
+    let is_time_of_day = || {
+        text.contains(':')
+            && text.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
+    };
+    number(text, false).is_some()
+        || number(text, true).is_some()
+        || moment::is_time(text)
+        || cells::parse_bool(text).is_some()
+        || is_time_of_day()
+        || nulls.contains(&text)
+}
+
+/// Whether fields are a row: the first one that is not empty, and at least half of them, are
+/// values, and one is no text that means null.
+fn is_row(fields: &[String], nulls: &[&str]) -> bool {
+    let full: Vec<&str> =
+        fields.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let values = full.iter().filter(|text| is_value(text, nulls)).count();
+    full.first().is_some_and(|text| is_value(text, nulls))
+        && 2 * values >= full.len()
+        && full.iter().any(|text| is_value(text, &[]))
+}
+
+/// A line with its fields.
+struct Fields {
+    number: u64,
+    byte: usize,
+    text: String,
+    all: Vec<String>,
+}
+
+fn fields_of(lines: &[Line<'_>], separator: u8) -> Vec<Fields> {
+    let fields = |line: &Line<'_>| {
+        let text = String::from_utf8_lossy(line.text).into_owned();
+        Fields { number: line.number, byte: line.byte, all: split(&text, separator), text }
+    };
+    let is_blank = |line: &&Line<'_>| line.text.iter().all(u8::is_ascii_whitespace);
+    lines.iter().filter(|line| !is_blank(line)).map(fields).collect()
+}
+
+/// The first line of the rows: it and the next one are rows.
+fn first_row(lines: &[Fields], from: usize, nulls: &[&str]) -> Option<usize> {
+    let is_row_at = |at: usize| {
+        lines.get(at).map(|line| is_row(line.all.get(from..).unwrap_or_default(), nulls))
+    };
+    (0..lines.len()).find(|&at| is_row_at(at) == Some(true) && is_row_at(at + 1) != Some(false))
+}
+
+fn rows_from<'f>(
+    lines: &'f [Fields],
+    at: usize,
+    from: usize,
+    nulls: &[&'static str],
+) -> impl Iterator<Item = &'f [String]> {
+    let nulls = nulls.to_vec();
+    let rest = lines.get(at..).unwrap_or_default().iter().take(ROWS);
+    rest.map(move |line| line.all.get(from..).unwrap_or_default())
+        .take_while(move |fields| is_row(fields, &nulls))
+}
+
+/// The separator that splits the most values off the rows.
+fn separator_of(lines: &[Line<'_>], preset: &Preset, options: &ImportOptions) -> u8 {
+    if let Some(separator) = options.separator.or(preset.separator) {
+        return separator;
+    }
+    let mut best = (0, b',');
+    for separator in SEPARATORS {
+        let fields = fields_of(lines, separator);
+        let Some(at) = first_row(&fields, preset.from, preset.nulls) else { continue };
+        // A text with another separator inside speaks against this one.
+        let points = |text: &String| {
+            let has_other = || SEPARATORS.iter().any(|other| text.contains(char::from(*other)));
+            if is_value(text, preset.nulls) {
+                1
+            } else if has_other() {
+                -2
+            } else {
+                0
+            }
+        };
+        let rows = rows_from(&fields, at, preset.from, preset.nulls);
+        let sum: i64 = rows.map(|fields| fields.iter().map(points).sum::<i64>()).sum();
+        if sum > best.0 {
+            best = (sum, separator);
+        }
+    }
+    best.1
+}
+
+/// A text that a property can have.
+fn cut(text: &str) -> String {
+    text.chars().take(limits::HEADER_TEXT_CHARS).collect()
+}
+
+/// The properties that lines of a header are.
+struct Properties {
+    all: BTreeMap<String, String>,
+    /// Lines that are none, because there are too many.
+    dropped: u64,
+}
+
+impl Properties {
+    /// Adds a property. A key that is there is numbered.
+    fn add(&mut self, key: &str, value: &str) {
+        let key = cut(key.trim().trim_end_matches([':', '=']).trim_end());
+        if key.is_empty() || value.trim().is_empty() {
+            return;
+        }
+        if self.all.len() == limits::HEADER_PROPERTIES {
+            self.dropped += 1;
+            return;
+        }
+        let mut others = (2u32..).map(|at| format!("{key} {at}"));
+        let is_free = |key: &String| !self.all.contains_key(key);
+        let key = if is_free(&key) { Some(key) } else { others.find(is_free) };
+        self.all.insert(key.unwrap_or_default(), cut(value.trim()));
+    }
+
+    /// Adds what a line of the header says.
+    fn add_line(&mut self, line: &Fields, preset: &Preset, end: Option<usize>) {
+        let is_first = line.number == 1 && !preset.keys.is_empty();
+        let mut fields: Vec<&str> = line.all.iter().map(String::as_str).collect();
+        fields.truncate(end.unwrap_or(fields.len()));
+        if is_first {
+            for (key, value) in preset.keys.iter().zip(&fields) {
+                self.add(key, value);
+            }
+            return;
+        }
+        let full: Vec<&str> = fields.iter().copied().filter(|text| !text.is_empty()).collect();
+        let text = line.text.trim().trim_matches('"');
+        let is_prefixed = !preset.prefix.is_empty() && text.starts_with(preset.prefix);
+        let text = text.strip_prefix(preset.prefix).unwrap_or(text).trim();
+        match full[..] {
+            [] => {}
+            [_, ..] if end.is_none() && (is_prefixed || full.len() == 1) => {
+                match text.split_once(':').or_else(|| text.split_once('=')) {
+                    Some((key, value)) => self.add(key, value.trim_end_matches([',', ';'])),
+                    None => self.add("title", text.trim_end_matches([',', ';', '\t'])),
+                }
+            }
+            [key, ref values @ ..] => {
+                let at = preset.value_at.filter(|_| values.len() > 1);
+                let value = at.and_then(|at| fields.get(at).copied()).map(str::to_owned);
+                let value = value.unwrap_or_else(|| values.join(" "));
+                self.add(key, &value);
+            }
+        }
+    }
+}
+
+/// The preset of a file: the one that the request names, or one that its first lines fit.
+///
+/// # Errors
+/// `InvalidArgument` for a name that no preset has.
+pub(super) fn preset(
+    lines: &[Line<'_>],
+    options: &ImportOptions,
+) -> Result<Option<&'static Preset>> {
+    match options.preset.as_deref() {
+        Some(NONE) => Ok(None),
+        Some(name) => named(name).map(Some).ok_or_else(|| {
+            let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            let what = format!("{name:?} is no preset; use {NONE} or {}", known.join(", "));
+            Error::invalid(what).at_member("preset")
+        }),
+        None => {
+            let texts: Vec<String> = lines
+                .iter()
+                .filter(|line| !line.text.trim_ascii().is_empty())
+                .take(MARK_LINES)
+                .map(|line| String::from_utf8_lossy(line.text).replace('"', ""))
+                .collect();
+            Ok(presets::find(&texts))
+        }
+    }
+}
+
+/// The names and units above the rows, and the lines above the names.
+struct Heads<'f> {
+    columns: Vec<Named>,
+    names_line: u64,
+    above: &'f [Fields],
+    /// Fields that have a name and a number: properties of the table.
+    beside: Vec<(String, String)>,
+    units_line: Option<u64>,
+}
+
+/// Whether a line below names has units: all its cells may be units, and there is one. Numbers are no
+/// names.
+fn has_units(fields: &[String], names: &[String]) -> bool {
+    let count = |fields: &[String]| fields.iter().filter(|text| !text.is_empty()).count();
+    let is_fine = |text: &String| text.is_empty() || is_unit(text) || number(text, false).is_some();
+    fields.iter().any(|text| is_unit(text))
+        && fields.iter().all(is_fine)
+        && names.iter().all(|name| number(name, false).is_none())
+        && count(names) >= count(fields)
+        && count(fields) > 0
+}
+
+/// `has_values` tells whether rows have values in a column.
+fn heads<'f>(
+    lines: &'f [Fields],
+    at: usize,
+    preset: &Preset,
+    options: &ImportOptions,
+    has_values: &dyn Fn(usize) -> bool,
+) -> Result<Heads<'f>> {
+    let row_line = lines.get(at).map_or(1, |line| line.number);
+    let fields = |at: usize| lines.get(at).map(|line| &line.all[..]).unwrap_or_default();
+    if preset.from > 0 || !preset.names.is_empty() || options.header == Some(false) {
+        let above = lines.get(..if preset.from > 0 { 0 } else { at }).unwrap_or_default();
+        let columns = Vec::new();
+        return Ok(Heads {
+            columns,
+            names_line: row_line,
+            above,
+            beside: Vec::new(),
+            units_line: None,
+        });
+    }
+    let found = || usize::from(at > 1 && has_units(fields(at - 1), fields(at - 2)));
+    let below = match (options.units_line, preset.below) {
+        (Some(is_there), None) => usize::from(is_there),
+        (_, Some(below)) => below,
+        (None, None) => found(),
+    };
+    let Some(names_at) = at.checked_sub(below + 1) else {
+        return Err(invalid(
+            row_line,
+            format!(
+                "the rows begin here, and the {at} lines above them have no names; set header to \
+                 false if no line names the columns"
+            ),
+        ));
+    };
+    let strip = |text: &String| text.strip_prefix(preset.prefix).unwrap_or(text).trim().to_owned();
+    let mut texts: Vec<String> = fields(names_at).iter().map(strip).collect();
+    let units = if below > 0 { fields(names_at + 1) } else { &[] };
+    let above = lines.get(..names_at).unwrap_or_default();
+    // Names of channels behind the word for their line, whose units begin with that of time.
+    if let Some(first) = texts.first_mut().filter(|first| below > 0 && *first == "Source") {
+        "time".clone_into(first);
+    }
+    let mut beside = Vec::new();
+    let mut columns: Vec<Named> = Vec::with_capacity(texts.len());
+    for (at, text) in texts.iter().enumerate() {
+        let mut column = Named::with_unit(text);
+        let unit = units.get(at).map(|unit| unbracketed(unit)).unwrap_or_default();
+        if let Some((key, value)) =
+            text.split_once('=').filter(|(_, value)| number(value, false).is_some())
+        {
+            beside.push((key.to_owned(), value.to_owned()));
+            column = Named::default();
+        } else if !text.is_empty() && number(unit, false).is_some() && !has_values(at) {
+            beside.push((text.clone(), unit.to_owned()));
+            column = Named::default();
+        } else if !unit.is_empty() {
+            column = Named { name: text.clone(), unit: Some(unit.to_owned()), ..Named::default() };
+        }
+        for (line, key) in preset.tail.iter().enumerate() {
+            let value = fields(names_at + 2 + line).get(at).filter(|value| !value.is_empty());
+            column.properties.extend(value.map(|value| ((*key).to_owned(), value.clone())));
+        }
+        columns.push(column);
+    }
+    let names_line = lines.get(names_at).map_or(1, |line| line.number);
+    let units_line = (below > 0).then(|| lines.get(names_at + 1).map_or(1, |line| line.number));
+    Ok(Heads { columns, names_line, above, beside, units_line })
+}
+
+/// Finds the layout of a file that begins with these lines.
+///
+/// # Errors
+/// `InvalidArgument` with the line where no rows or no names are found.
+pub(super) fn find(
+    lines: &[Line<'_>],
+    preset: &'static Preset,
+    options: &ImportOptions,
+) -> Result<Layout> {
+    let first_line = lines.first().map_or(1, |line| line.number);
+    let separator = separator_of(lines, preset, options);
+    let fields = fields_of(lines, separator);
+    let Some(at) = first_row(&fields, preset.from, preset.nulls) else {
+        let what = format!(
+            "the file has the beginning of {}, and its first 64 KiB have no rows of numbers; set \
+             preset to {NONE} to read it as plain CSV",
+            preset.name
+        );
+        return Err(invalid(first_line, what));
+    };
+    let rows: Vec<&[String]> = rows_from(&fields, at, preset.from, preset.nulls).collect();
+    let has_values =
+        |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|text| !text.is_empty()));
+    let heads = heads(&fields, at, preset, options, &has_values)?;
+    let mut properties = Properties { all: BTreeMap::new(), dropped: 0 };
+    for line in heads.above {
+        properties.add_line(line, preset, None);
+    }
+    for (key, value) in &heads.beside {
+        properties.add(key, value);
+    }
+    // A header that stands beside the rows.
+    let beside = fields.iter().filter(|_| preset.from > 0).take_while(|line| {
+        line.all.first().is_some_and(|text| !text.is_empty()) || line.number == first_line
+    });
+    let mut beside_lines = 0;
+    for line in beside {
+        properties.add_line(line, preset, Some(preset.from));
+        beside_lines += 1;
+    }
+    let row_width = rows.iter().map(|row| row.len()).max().unwrap_or_default();
+    let mut columns = heads.columns.clone();
+    if columns.is_empty() {
+        let full = (0..row_width).rev().find(|at| has_values(*at)).map_or(1, |at| at + 1);
+        let known = preset.names.len().min(full);
+        for at in 0..full {
+            let from_end = full - at;
+            let name = preset.names.len().checked_sub(from_end).and_then(|at| preset.names.get(at));
+            let unit = preset.unit_keys.len().checked_sub(from_end);
+            let unit = unit.and_then(|at| preset.unit_keys.get(at));
+            let unit = unit.and_then(|key| properties.all.get(*key)).cloned();
+            let name = match name {
+                Some(name) if known > 0 => (*name).to_owned(),
+                _ => format!("column_{}", at + 1),
+            };
+            columns.push(Named { name, unit, properties: Vec::new() });
+        }
+    }
+    columns.resize(columns.len().max(row_width), Named::default());
+    if columns.len() + preset.from > limits::IMPORT_COLUMNS {
+        let what =
+            format!("there are more than the {} columns of an import", limits::IMPORT_COLUMNS);
+        let place = Place::Line { line: heads.names_line, column: None };
+        return Err(Error::limit(what).at(place));
+    }
+    for (at, column) in columns.iter_mut().enumerate() {
+        if column.name.is_empty() && has_values(at) {
+            column.name = format!("column_{}", at + 1);
+        }
+    }
+    let mut assumed = vec![told(preset, &heads, beside_lines, properties.dropped, options)];
+    let repeated = number_repeated(&mut columns);
+    if let Some(name) = repeated.first() {
+        assumed.push(format!(
+            "line {} has the name {name:?} more than once, as blocks beside each other have; those \
+             that repeat are numbered, such as \"{name}_2\"; sideBySide false refuses them",
+            heads.names_line
+        ));
+        if options.side_by_side == Some(false) {
+            return Err(invalid(heads.names_line, format!("two columns have the name {name:?}")));
+        }
+    }
+    let has_axis = columns.iter().any(Named::is_axis);
+    let clock = if has_axis { None } else { Clock::of_header(&properties.all) };
+    assumed.extend(clock.iter().map(|(_, told)| {
+        format!("{told}, in seconds; sampleInterval and startTime say otherwise")
+    }));
+    let is_number_at = |at: usize| {
+        let mut texts = rows.iter().filter_map(|row| row.get(at)).filter(|text| !text.is_empty());
+        texts.all(|text| number(text, false).is_some())
+    };
+    let zeros = columns
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| preset.has_zeros && !column.name.is_empty() && is_number_at(*at));
+    let zeros = zeros.map(|(_, column)| column.name.clone()).collect();
+    let row = fields.get(at);
+    Ok(Layout {
+        separator,
+        from: preset.from,
+        width: columns.len() + preset.from,
+        columns,
+        names_line: heads.names_line,
+        start: row.map_or(0, |line| line.byte),
+        line: row.map_or(first_line, |line| line.number),
+        properties: properties.all,
+        clock: clock.map(|(clock, _)| clock),
+        nulls: preset.nulls.iter().map(|text| (*text).to_owned()).collect(),
+        zeros,
+        assumed,
+    })
+}
+
+/// What the report says of a layout.
+fn told(
+    preset: &Preset,
+    heads: &Heads<'_>,
+    beside: usize,
+    dropped: u64,
+    options: &ImportOptions,
+) -> String {
+    let mut parts = Vec::new();
+    match (heads.above.first(), heads.above.last()) {
+        (Some(first), Some(last)) => parts
+            .push(format!("lines {} to {} are properties of the table", first.number, last.number)),
+        _ if beside > 0 => {
+            parts.push(format!("the first {beside} lines have properties beside their rows"));
+        }
+        _ => {}
+    }
+    if dropped > 0 {
+        let most = limits::HEADER_PROPERTIES;
+        parts.push(format!("{dropped} of them are left out, as a table gets {most} at most"));
+    }
+    if heads.columns.is_empty() {
+        parts.push("no line names the columns".to_owned());
+    } else {
+        parts.push(format!("line {} has the names", heads.names_line));
+    }
+    if let Some(line) = heads.units_line {
+        parts.push(format!("line {line} has the units; unitsLine decides"));
+    }
+    let how = if options.preset.is_some() { "asked for" } else { "found by its first lines" };
+    format!("read as {} ({how}): {}; preset {NONE} reads plain CSV", preset.name, parts.join(", "))
+}

@@ -1,0 +1,136 @@
+//! Names of columns, and the units in them and below them.
+
+/// Units that instruments write.
+const UNITS: &[&str] = &[
+    "s", "S", "sec", "Sec", "second", "Second", "seconds", "Seconds", "ms", "us", "µs", "μs", "ns",
+    "ps", "min", "h", "TS", "V", "volt", "Volt", "VOLT", "volts", "Volts", "mV", "uV", "µV", "μV",
+    "kV", "A", "amp", "Amp", "amps", "Amps", "ampere", "Ampere", "AMP", "mA", "uA", "µA", "μA",
+    "nA", "W", "mW", "kW", "Watt", "Hz", "kHz", "MHz", "GHz", "dB", "dBm", "dBV", "degC", "DegC",
+    "deg C", "Deg C", "°C", "℃", "C", "degF", "Deg F", "°F", "F", "K", "%", "%RH", "ohm", "Ohm",
+    "ohms", "Ohms", "kOhm", "MOhm", "Ω", "kΩ", "MΩ", "Pa", "hPa", "kPa", "MPa", "bar", "mbar",
+    "psi", "N", "kN", "Nm", "N·m", "g", "kg", "m", "mm", "cm", "µm", "um", "m/s", "m/s2", "m/s^2",
+    "m/s²", "rpm", "deg", "°", "rad", "T", "mT", "lx", "ppm", "RN", "Sequence", "NO.", "No.", "#",
+    "1", "-", "bits", "unknown",
+];
+
+/// A text without the brackets around it.
+pub(super) fn unbracketed(text: &str) -> &str {
+    let text = text.trim();
+    for (open, close) in [('(', ')'), ('[', ']'), ('<', '>'), ('{', '}')] {
+        if let Some(inner) = text.strip_prefix(open).and_then(|text| text.strip_suffix(close)) {
+            return inner.trim();
+        }
+    }
+    text
+}
+
+/// Whether a cell below a name may be its unit.
+pub(super) fn is_unit(text: &str) -> bool {
+    let text = text.trim();
+    unbracketed(text) != text || UNITS.contains(&text)
+}
+
+/// Whether numbers in this unit are times.
+fn is_time_unit(unit: &str) -> bool {
+    const TIMES: &[&str] =
+        &["s", "sec", "second", "seconds", "ms", "us", "µs", "μs", "ns", "ps", "min", "h", "ts"];
+    TIMES.contains(&unit.to_lowercase().as_str())
+}
+
+/// A column of the rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::csv) struct Named {
+    /// Empty for a column without a name.
+    pub(in crate::csv) name: String,
+    pub(in crate::csv) unit: Option<String>,
+    /// What other lines of the header say of it.
+    pub(in crate::csv) properties: Vec<(String, String)>,
+}
+
+impl Named {
+    /// A name such as `Time (s)`, `CH1[V]` or `C1 in V`, and the unit in it.
+    pub(super) fn with_unit(text: &str) -> Self {
+        let text = text.trim();
+        if let Some(unit) = text.strip_prefix("in ") {
+            let name = if is_time_unit(unit.trim()) { "time" } else { text };
+            return Self {
+                name: name.to_owned(),
+                unit: Some(unit.trim().to_owned()),
+                ..Self::default()
+            };
+        }
+        let open = text.rfind(['(', '[']).filter(|at| *at > 0);
+        let split = match open.map(|at| text.split_at(at)) {
+            Some((name, unit)) if unbracketed(unit) != unit => Some((name, unbracketed(unit))),
+            _ => text.rsplit_once(" in ").filter(|(_, unit)| is_unit(unit)),
+        };
+        match split {
+            Some((name, unit)) if !unit.is_empty() && !name.trim().is_empty() => Self {
+                name: name.trim().to_owned(),
+                unit: Some(unit.trim().to_owned()),
+                ..Self::default()
+            },
+            _ => Self { name: text.to_owned(), ..Self::default() },
+        }
+    }
+
+    /// Whether the column has the time of its row, or its frequency.
+    pub(super) fn is_axis(&self) -> bool {
+        let name = self.name.to_lowercase();
+        let starts = ["time", "date", "second", "x-axis", "freq"];
+        self.unit.as_deref().is_some_and(is_time_unit)
+            || starts.iter().any(|start| name.starts_with(start))
+            || name == "t"
+    }
+}
+
+/// Numbers names that repeat, and returns those that did.
+pub(in crate::csv) fn number_repeated(columns: &mut [Named]) -> Vec<String> {
+    let (mut seen, mut repeated) = (std::collections::HashSet::new(), Vec::new());
+    let all: std::collections::HashSet<String> =
+        columns.iter().map(|column| column.name.clone()).collect();
+    for column in columns.iter_mut().filter(|column| !column.name.is_empty()) {
+        if seen.insert(column.name.clone()) {
+            continue;
+        }
+        repeated.push(column.name.clone());
+        let numbered = (2u32..).map(|at| format!("{}_{at}", column.name));
+        let mut free = numbered.filter(|name| !all.contains(name) && !seen.contains(name));
+        column.name = free.next().unwrap_or_default();
+        seen.insert(column.name.clone());
+    }
+    repeated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_found_in_names() {
+        for (text, name, unit) in [
+            ("Time (s)", "Time", Some("s")),
+            ("CH1-1[V]", "CH1-1", Some("V")),
+            ("Channel 1 (V)", "Channel 1", Some("V")),
+            ("C1 in V", "C1", Some("V")),
+            ("in s", "time", Some("s")),
+            ("101 <Oven> (C)", "101 <Oven>", Some("C")),
+            ("(V)", "(V)", None),
+            ("CH1", "CH1", None),
+            ("rise in time", "rise in time", None),
+            ("f()", "f()", None),
+        ] {
+            let found = Named::with_unit(text);
+            assert_eq!((found.name.as_str(), found.unit.as_deref()), (name, unit), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_repeat_are_numbered() {
+        let names = ["t", "v", "", "t", "v", "t_2", "t"];
+        let mut columns: Vec<Named> = names.iter().map(|name| Named::with_unit(name)).collect();
+        assert_eq!(number_repeated(&mut columns), ["t", "v", "t"]);
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["t", "v", "", "t_3", "v_2", "t_2", "t_4"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! What is known of the CSV files of instruments, loggers and spreadsheets: one row a family.
+
+/// What is known of the files of a family.
+#[derive(Debug)]
+pub(in crate::csv) struct Preset {
+    /// The name in a request.
+    pub(in crate::csv) name: &'static str,
+    /// How the first line begins, one of these; none if only a request can say that a file is one.
+    starts: &'static [&'static str],
+    /// How the second line begins, one of these; any if there are none.
+    seconds: &'static [&'static str],
+    /// Texts in the first lines, all of which a file of the family has.
+    marks: &'static [&'static str],
+    /// The separator, where rows alone may not tell it.
+    pub(super) separator: Option<u8>,
+    /// What lines of the header begin with.
+    pub(super) prefix: &'static str,
+    /// The first field of the rows; the fields before have a header beside them.
+    pub(super) from: usize,
+    /// The names of the columns where no line has them; the last ones if there are fewer columns.
+    pub(super) names: &'static [&'static str],
+    /// The lines of the header that have the units of columns, by their keys.
+    pub(super) unit_keys: &'static [&'static str],
+    /// Lines between the names and the rows; found in them if unknown. The first one has units.
+    pub(super) below: Option<usize>,
+    /// The properties of columns in the lines behind the units.
+    pub(super) tail: &'static [&'static str],
+    /// The keys of the fields of the first line.
+    pub(super) keys: &'static [&'static str],
+    /// The field of a line of the header that has its value.
+    pub(super) value_at: Option<usize>,
+    /// Texts that mean that there is no value.
+    pub(super) nulls: &'static [&'static str],
+    /// Whether numbers may begin with zeros.
+    pub(super) has_zeros: bool,
+}
+
+const ANY: Preset = Preset {
+    name: "",
+    starts: &[],
+    seconds: &[],
+    marks: &[],
+    separator: None,
+    prefix: "",
+    from: 0,
+    names: &[],
+    unit_keys: &[],
+    below: None,
+    tail: &[],
+    keys: &[],
+    value_at: None,
+    nulls: &[],
+    has_zeros: false,
+};
+
+/// The families. A file is of the first one that fits.
+pub(in crate::csv) const PRESETS: &[Preset] = &[
+    Preset {
+        name: "TEKTRONIX_TDS",
+        starts: &["Record Length"],
+        marks: &["Trigger Point", "Vertical Units"],
+        from: 3,
+        names: &["time", "value"],
+        unit_keys: &["Horizontal Units", "Vertical Units"],
+        has_zeros: true,
+        ..ANY
+    },
+    Preset {
+        name: "TEKTRONIX_MSO",
+        starts: &["Model"],
+        marks: &["Waveform Type", "Record Length"],
+        ..ANY
+    },
+    Preset {
+        name: "KEYSIGHT_INFINIIVISION",
+        starts: &["x-axis"],
+        seconds: &["second"],
+        below: Some(1),
+        ..ANY
+    },
+    Preset {
+        name: "KEYSIGHT_INFINIIUM",
+        starts: &["Revision", "Type", "File Format"],
+        marks: &["XInc", "XOrg"],
+        names: &["time", "value"],
+        unit_keys: &["XUnits", "YUnits"],
+        ..ANY
+    },
+    Preset { name: "RIGOL", starts: &["X"], seconds: &["Sequence", "Second"], ..ANY },
+    Preset { name: "RIGOL_MSO", starts: &["Time(s)"], marks: &["tInc"], below: Some(0), ..ANY },
+    Preset {
+        name: "SIGLENT",
+        starts: &["Record Length"],
+        marks: &["Sample Interval", "Second"],
+        ..ANY
+    },
+    Preset { name: "ROHDE_SCHWARZ_SCOPE", starts: &["in s"], below: Some(0), ..ANY },
+    Preset {
+        name: "ROHDE_SCHWARZ_ANALYZER",
+        starts: &["Type"],
+        marks: &["Version", "Values"],
+        separator: Some(b';'),
+        names: &["frequency", "level"],
+        unit_keys: &["x-Unit", "y-Unit"],
+        ..ANY
+    },
+    Preset {
+        name: "LECROY",
+        starts: &["LECROY", "LeCroy"],
+        marks: &["Segment"],
+        keys: &["model", "serial number", "content"],
+        below: Some(0),
+        ..ANY
+    },
+    Preset {
+        name: "DIGILENT",
+        starts: &["#Digilent", "# Digilent"],
+        prefix: "#",
+        below: Some(0),
+        ..ANY
+    },
+    Preset { name: "PICOSCOPE", starts: &["Time"], seconds: &["("], below: Some(1), ..ANY },
+    Preset { name: "SALEAE", starts: &["Time [s]", "Time[s]"], below: Some(0), ..ANY },
+    Preset {
+        name: "HIOKI",
+        starts: &["HIOKI", "FILE ID"],
+        marks: &["HIOKI"],
+        keys: &["model", "version", "date", "format"],
+        nulls: &["OVER", "+OVER", "-OVER", "BURNOUT"],
+        ..ANY
+    },
+    Preset {
+        name: "GRAPHTEC",
+        starts: &["Vendor"],
+        marks: &["GRAPHTEC"],
+        below: Some(1),
+        nulls: &["BURNOUT", "+++++++", "-------", "Off"],
+        ..ANY
+    },
+    Preset {
+        name: "CAMPBELL_TOA5",
+        starts: &["TOA5"],
+        below: Some(2),
+        tail: &["processing"],
+        keys: &[
+            "format",
+            "station",
+            "logger",
+            "serial number",
+            "operating system",
+            "program",
+            "signature",
+            "table",
+        ],
+        nulls: &["NAN"],
+        ..ANY
+    },
+    Preset {
+        name: "CAMPBELL_TOACI1",
+        starts: &["TOACI1"],
+        below: Some(0),
+        keys: &["format", "station", "table"],
+        nulls: &["NAN"],
+        ..ANY
+    },
+    Preset {
+        name: "GAMRY",
+        starts: &["EXPLAIN"],
+        marks: &["CURVE"],
+        separator: Some(b'\t'),
+        below: Some(1),
+        value_at: Some(2),
+        ..ANY
+    },
+    Preset { name: "INSTRUMENT", ..ANY },
+    Preset { name: "SPREADSHEET", ..ANY },
+];
+
+/// The name in a request with which no family is looked for.
+pub(in crate::csv) const NONE: &str = "NONE";
+
+/// The preset of this name.
+pub(in crate::csv) fn named(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// The preset of a file with these first lines, without quotes.
+pub(super) fn find(lines: &[String]) -> Option<&'static Preset> {
+    let begins = |line: usize, texts: &[&str]| {
+        lines.get(line).is_some_and(|line| {
+            texts.iter().any(|text| {
+                line.strip_prefix(text).is_some_and(|rest| {
+                    // A word of its own, such as the name `X`.
+                    let is_word = |end: Option<char>| end.is_some_and(char::is_alphanumeric);
+                    !is_word(text.chars().last()) || text.len() > 3 || !is_word(rest.chars().next())
+                })
+            })
+        })
+    };
+    PRESETS.iter().find(|preset| {
+        begins(0, preset.starts)
+            && (preset.seconds.is_empty() || begins(1, preset.seconds))
+            && preset.marks.iter().all(|mark| lines.iter().any(|line| line.contains(mark)))
+    })
+}

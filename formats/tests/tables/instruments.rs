@@ -1,0 +1,181 @@
+//! Files of instruments, loggers and spreadsheets, each with the table that it becomes.
+
+use crate::prelude::*;
+
+use super::dialects::{File, session};
+
+/// A file with the preset that is found, and some of what its header says.
+#[derive(serde::Deserialize)]
+struct Instrument {
+    preset: String,
+    #[serde(flatten)]
+    file: File,
+    properties: BTreeMap<String, String>,
+    units: BTreeMap<String, String>,
+}
+
+#[derive(serde::Deserialize)]
+struct Corpus {
+    file: Vec<Instrument>,
+}
+
+fn corpus() -> Vec<Instrument> {
+    toml::from_str::<Corpus>(include_str!("../corpus/instruments.toml")).unwrap().file
+}
+
+fn import(session: &Session, request: ImportTableRequest, text: &str) -> ImportTableResponse {
+    session
+        .import_csv(request, &mut text.as_bytes(), &Control::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn files_of_instruments_become_their_tables() {
+    let (_store, session) = session();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for Instrument { preset, file, properties, units } in corpus() {
+        let name = format!("{preset}, {}", file.name);
+        let answer = import(&session, file.request(), file.text());
+        file.check(&session, &answer, false);
+        // What was assumed is told, with the member that decides.
+        let told = answer.warnings.first().unwrap_or_else(|| panic!("{name}"));
+        assert!(told.starts_with(&format!("read as {preset} ")), "{name}: {told}");
+        assert!(told.contains("preset NONE"), "{name}: {told}");
+        let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
+        let found = table.properties.unwrap_or_default();
+        for (key, value) in &properties {
+            assert_eq!(found.get(key), Some(value), "{name}: {key} of {found:#?}");
+        }
+        for (column, unit) in &units {
+            let columns = table.columns.as_deref().unwrap();
+            let about = columns.iter().find(|about| about.name == *column).unwrap();
+            assert_eq!(about.properties.get("unit"), Some(unit), "{name}: {column}");
+        }
+        *counts.entry(preset).or_default() += 1;
+    }
+    // Three files of each maker; Campbell's second format is of the same loggers.
+    for (preset, count) in counts {
+        assert!(count >= 3 || preset == "CAMPBELL_TOACI1", "{preset} has {count} files");
+    }
+}
+
+/// The texts of a header of several lines are found by `preset`, and `NONE` reads the plain text.
+#[test]
+fn a_preset_is_one_of_the_known_names_or_none() {
+    let (_store, session) = session();
+    let text = "in s,C1 in V\n0.5,1.5\n0.75,2.5\n";
+    let names = |request: ImportTableRequest| -> Vec<String> {
+        let answer = import(&session, request, text);
+        answer.columns.into_iter().skip(1).map(|column| column.name).collect()
+    };
+    assert_eq!(names(ImportTableRequest::new()), ["time", "C1"]);
+    assert_eq!(names(ImportTableRequest::new().preset("NONE")), ["in s", "C1 in V"]);
+    let request = ImportTableRequest::new().preset("TEKTRONIX");
+    let error = session.import_csv(request, &mut text.as_bytes(), &Control::default()).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Member("preset".to_owned())), "{error}");
+    assert!(error.message().contains("TEKTRONIX_MSO"), "{error}");
+}
+
+/// Each assumption about a plain text is an option.
+#[test]
+fn options_say_what_a_text_does_not() {
+    let (_store, session) = session();
+    let new = ImportTableRequest::new;
+    let cases: [(&str, ImportTableRequest, &[&str], &[&[&str]]); 9] = [
+        (
+            "1,2.5\n2,3.5\n",
+            new().header(false),
+            &["column_1", "column_2"],
+            &[&["1", "2.5"], &["2", "3.5"]],
+        ),
+        ("t,v\ns,V\n1,2.5\n", new().units_line(true), &["t", "v"], &[&["1", "2.5"]]),
+        ("t,v\n1,2.5\n2\n", new().short_rows(true), &["t", "v"], &[&["1", "2.5"], &["2", "~"]]),
+        ("t,v\n1,2.5\n\nsum,2.5\n", new().footer_lines(2), &["t", "v"], &[&["1", "2.5"]]),
+        (
+            "t,v,,t,v\n1,2.5,,3,4.5\n",
+            new().side_by_side(true),
+            &["t", "v", "t_2", "v_2"],
+            &[&["1", "2.5", "3", "4.5"]],
+        ),
+        (
+            "v\n2.5\n3.5\n",
+            new().sample_interval("0.5"),
+            &["time", "v"],
+            &[&["0", "2.5"], &["0.5", "3.5"]],
+        ),
+        (
+            "v\n2.5\n3.5\n",
+            new().sample_interval("0.001").start_time("2024-01-31 12:00"),
+            &["time", "v"],
+            &[
+                &["2024-01-31T12:00:00.000000000Z", "2.5"],
+                &["2024-01-31T12:00:00.001000000Z", "3.5"],
+            ],
+        ),
+        (
+            "t   v\n 1   2.5  \n10\t3.5\n",
+            new().separator(" "),
+            &["t", "v"],
+            &[&["1", "2.5"], &["10", "3.5"]],
+        ),
+        ("\"a b\" c\n\"x  y\" 2.5\n", new().separator(" "), &["a b", "c"], &[&["x  y", "2.5"]]),
+    ];
+    for (text, request, names, rows) in cases {
+        let answer = import(&session, request, text);
+        let found: Vec<&str> =
+            answer.columns.iter().skip(1).map(|column| column.name.as_str()).collect();
+        assert_eq!(found, names, "{text}");
+        let cell = |text: &&str| (*text != "~").then(|| (*text).to_owned());
+        let expected: Vec<Vec<Option<String>>> =
+            rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+        let table = super::dialects::rows(&session, &answer);
+        let table: Vec<Vec<Option<String>>> =
+            table.into_iter().map(|row| row[1..].to_vec()).collect();
+        assert_eq!(table, expected, "{text}");
+    }
+}
+
+/// What an option or a header cannot mean is refused with its place.
+#[test]
+fn what_no_header_means_is_refused() {
+    let (_store, session) = session();
+    let new = ImportTableRequest::new;
+    let line = |line| Place::Line { line, column: None };
+    let member = |name: &str| Place::Member(name.to_owned());
+    let cases: [(&str, ImportTableRequest, Place, &str); 7] = [
+        ("v\n1\n", new().footer_lines(-1), member("footerLines"), "0 to 1000"),
+        ("v\n1\n", new().footer_lines(1001), member("footerLines"), "0 to 1000"),
+        ("v\n1\n", new().start_time("0"), member("startTime"), "sampleInterval"),
+        ("in s,C1 in V\nno rows,here\n", new(), line(1), "no rows of numbers"),
+        ("1,2\n3,4\n", new().preset("INSTRUMENT"), line(1), "header to false"),
+        // A value behind the first rows in a place that has no name.
+        (
+            &format!("Time [s],Channel 0\n{}0.5,1,7\n", "0.5,1,\n".repeat(200)),
+            new(),
+            line(202),
+            "place 3",
+        ),
+        ("t,t\n1,2\n", new().preset("INSTRUMENT").side_by_side(false), line(1), "the name \"t\""),
+    ];
+    for (text, request, place, part) in cases {
+        let error =
+            session.import_csv(request, &mut text.as_bytes(), &Control::default()).unwrap_err();
+        assert_eq!(error.place(), Some(&place), "{text:?}: {error}");
+        assert!(error.message().contains(part), "{text:?}: {error}");
+    }
+    assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
+}
+
+/// A header with more lines than a table gets properties, and with long ones.
+#[test]
+fn the_properties_of_a_header_are_bounded() {
+    let (_store, session) = session();
+    let mut text: String = (0..300).map(|at| format!("key {at},{at}\n")).collect();
+    text.insert_str(0, &format!("long,{}\n", "x".repeat(5000)));
+    text += "t,v\n1,2\n";
+    let answer = import(&session, ImportTableRequest::new().preset("INSTRUMENT"), &text);
+    assert!(answer.warnings[0].contains("101 of them are left out"), "{:?}", answer.warnings);
+    let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
+    let found = table.properties.unwrap();
+    assert_eq!((found.len(), found["long"].len()), (200, 1000));
+}
