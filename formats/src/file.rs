@@ -10,14 +10,11 @@ use stationdb::tables::{
 use stationdb::{Control, Error, Result};
 
 use crate::format::{FileFormat, START_BYTES};
-use crate::{csv, parquet};
+use crate::tdms::TdmsOptions;
+use crate::{csv, parquet, tdms};
 
 /// The tables of a file.
-pub(crate) struct FileTables {
-    request: ImportTableRequest,
-    rows: Box<dyn RowSource>,
-    is_at_table: bool,
-}
+pub(crate) struct FileTables(Box<dyn TableSource>);
 
 impl FileTables {
     /// Opens a file. Its format is found where `format` is absent. A new table without a name is
@@ -51,15 +48,40 @@ impl FileTables {
                 table.name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             }
         }
-        let rows = match format {
-            FileFormat::Csv => csv::source(&request, file),
-            FileFormat::Parquet => parquet::source(&request, Box::new(file)),
+        let file = Box::new(file);
+        let tables: Box<dyn TableSource> = match format {
+            FileFormat::Csv => OneTable::new(csv::source(&request, file), request),
+            FileFormat::Parquet => OneTable::new(parquet::source(&request, file), request),
+            FileFormat::Tdms => Box::new(tdms::tables(&request, file, TdmsOptions::new())),
         };
-        Ok((Self { request, rows, is_at_table: false }, format))
+        Ok((Self(tables), format))
     }
 }
 
 impl TableSource for FileTables {
+    fn advance(&mut self, control: &Control) -> Result<bool> {
+        self.0.advance(control)
+    }
+
+    fn table(&mut self) -> Result<SourceTable<'_>> {
+        self.0.table()
+    }
+}
+
+/// The only table of a file.
+struct OneTable {
+    request: ImportTableRequest,
+    rows: Box<dyn RowSource>,
+    is_at_table: bool,
+}
+
+impl OneTable {
+    fn new(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
+        Box::new(Self { request, rows, is_at_table: false })
+    }
+}
+
+impl TableSource for OneTable {
     fn advance(&mut self, _: &Control) -> Result<bool> {
         Ok(!std::mem::replace(&mut self.is_at_table, true))
     }

@@ -18,11 +18,13 @@ pub enum FileFormat {
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// TDMS, as `LabVIEW` and `DAQmx` write it.
+    Tdms,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: &'static [Self] = &[Self::Csv, Self::Parquet];
+    pub const ALL: &'static [Self] = &[Self::Csv, Self::Parquet, Self::Tdms];
 
     /// The name of the format, in lower case.
     #[must_use]
@@ -30,6 +32,7 @@ impl FileFormat {
         match self {
             Self::Csv => "csv",
             Self::Parquet => "parquet",
+            Self::Tdms => "tdms",
         }
     }
 
@@ -38,6 +41,7 @@ impl FileFormat {
         match self {
             Self::Csv => &["asc", "csv", "dat", "prn", "tab", "tsv", "txt"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Tdms => &["tdms"],
         }
     }
 
@@ -46,6 +50,7 @@ impl FileFormat {
         match self {
             Self::Csv => b"",
             Self::Parquet => b"PAR1",
+            Self::Tdms => b"TDSm",
         }
     }
 
@@ -117,7 +122,10 @@ impl FromStr for FileFormat {
         let is_named = |format: &Self| format.as_str().eq_ignore_ascii_case(text);
         Self::ALL.iter().copied().find(is_named).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            Error::invalid(format!("{text:?} is no format of files; use {}", known.join(" or ")))
+            Error::invalid(format!(
+                "{text:?} is no format of files; use one of {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -134,6 +142,9 @@ mod tests {
             (b"PAR1\x15\0", "a.csv", FileFormat::Parquet),
             (b"PAR1,b\n1,2\n", "a.csv", FileFormat::Csv),
             (b"t,v\n", "a.PARQUET", FileFormat::Parquet),
+            (b"TDSm\x0e\0\0\0", "a.csv", FileFormat::Tdms),
+            (b"TDSm,b\n1,2\n", "a.csv", FileFormat::Csv),
+            (b"", "a.TDMS", FileFormat::Tdms),
             (b"t;v\n", "dir.x/a.Csv", FileFormat::Csv),
             (b"", "a.txt", FileFormat::Csv),
         ];
@@ -143,8 +154,9 @@ mod tests {
         let refused: &[(&[u8], &str, &str)] = &[
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
-            (b"t,v\n", "a.log", "csv, parquet"),
-            (b"t,v\n", "csv", "csv, parquet"),
+            (b"TDSh\x0e\0\0\0", "a.tdms_index", "import the .tdms file beside it"),
+            (b"t,v\n", "a.log", "csv, parquet, tdms"),
+            (b"t,v\n", "csv", "csv, parquet, tdms"),
         ];
         for (start, name, part) in refused {
             let error = find(start, name).unwrap_err();
@@ -158,6 +170,6 @@ mod tests {
         for format in FileFormat::ALL {
             assert_eq!(format.to_string().to_uppercase().parse::<FileFormat>().unwrap(), *format);
         }
-        assert!("xlsx".parse::<FileFormat>().unwrap_err().message().contains("csv or parquet"));
+        assert!("xlsx".parse::<FileFormat>().unwrap_err().message().contains("csv, parquet, tdms"));
     }
 }

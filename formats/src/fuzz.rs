@@ -3,15 +3,21 @@
 use stationdb::Control;
 use stationdb::arrow::datatypes::TimeUnit;
 use stationdb::fuzz::{every_type, expect_guarded_panics};
-use stationdb::tables::{BinaryForm, DataType, DateOrder, RowSource, TableSchema};
+use stationdb::tables::{
+    BinaryForm, DataType, DateOrder, ImportTableRequest, RowSource, TableSchema, TableSource,
+};
 
 use crate::csv::CsvImport;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
+use crate::tdms::{self, TdmsOptions};
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
-pub const TARGETS: &[(&str, fn(&[u8]))] =
-    &[("csv_import", fuzz_csv_import), ("parquet_import", fuzz_parquet_import)];
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("csv_import", fuzz_csv_import),
+    ("parquet_import", fuzz_parquet_import),
+    ("tdms_import", fuzz_tdms_import),
+];
 
 /// Runs the target `name`; does nothing when there is none.
 pub fn run(name: &str, data: &[u8]) {
@@ -47,6 +53,29 @@ pub fn fuzz_parquet_import(data: &[u8]) {
             }
         }
         assert!(import.row_count().is_some_and(|declared| rows <= declared));
+    }
+}
+
+/// Any bytes are a TDMS file, whose tables have as many rows as they tell, or an error.
+pub fn fuzz_tdms_import(data: &[u8]) {
+    let control = Control::default();
+    for is_raw in [false, true] {
+        let input = Box::new(std::io::Cursor::new(data.to_vec()));
+        let options = TdmsOptions::new().raw(is_raw);
+        let mut tables = tdms::tables(&ImportTableRequest::new(), input, options);
+        while let Ok(true) = tables.advance(&control) {
+            let Ok(table) = tables.table() else { return };
+            let mut rows = 0;
+            let columns = table.rows.columns().and_then(TableSchema::with_default_limit);
+            let Ok(schema) = columns else { continue };
+            while let Ok(Some(batch)) = table.rows.next_batch(&schema, &control) {
+                assert_eq!(batch.num_columns(), schema.columns().len());
+                rows += batch.num_rows() as u64;
+            }
+            // Each value takes at least a byte of the file; digital lines may share it.
+            let told = table.rows.row_count().unwrap_or_default();
+            assert!(rows <= told && told <= data.len() as u64);
+        }
     }
 }
 

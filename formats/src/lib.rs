@@ -1,5 +1,5 @@
-//! Readers of the files that others write: tables of measured rows from CSV and Parquet, and the
-//! records of test programs.
+//! Readers of the files that others write: tables of measured rows from CSV, Parquet and TDMS, and
+//! the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files; each format has a module, whose `source`
 //! is a [`RowSource`](stationdb::tables::RowSource). [`openhtf`] reads the records of `OpenHTF`.
@@ -11,6 +11,7 @@
 
 pub mod csv;
 mod directory;
+mod export;
 mod file;
 mod format;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -24,6 +25,7 @@ pub mod openhtf;
 mod opening;
 mod options;
 pub mod parquet;
+pub mod tdms;
 mod zone;
 
 #[cfg(test)]
@@ -32,5 +34,6 @@ mod sizes;
 
 pub use crate::parquet::ReadSeek;
 pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest};
+pub use export::ExportFiles;
 pub use format::FileFormat;
 pub use import::ImportFiles;

@@ -94,6 +94,9 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("looks", 48, 1_000),
     // Forms of expressions of SQL that each form is put into.
     ("sql_forms", 4, 40),
+    // Random TDMS files that npTDMS reads too, and bytes of one that a generator has.
+    ("tdms_files", 24, 200),
+    ("tdms_bytes", 64 << 20, 2 << 30),
     // Tables of a store that is opened.
     ("tables", 150, 10_000),
     // Damaged pages of the record file.
