@@ -223,7 +223,7 @@ mod tests {
         }
         let error = "xlsx".parse::<DataFormat>().unwrap_err();
         assert!(
-            error.message().contains("csv, lvm, parquet, touchstone, openhtf, stdf"),
+            error.message().contains("csv, lvm, parquet, tdms, touchstone, openhtf, stdf"),
             "{error}"
         );
     }

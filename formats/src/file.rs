@@ -10,16 +10,12 @@ use stationdb::{Control, Error, Result};
 
 use crate::data_format::DataFormat;
 use crate::format::FileFormat;
+use crate::tdms::TdmsOptions;
 use crate::touchstone::TouchstoneOptions;
-use crate::{csv, lvm, parquet, touchstone};
+use crate::{csv, lvm, parquet, tdms, touchstone};
 
 /// The tables of a file.
-pub(crate) enum FileTables {
-    /// A file of one table.
-    One { request: Box<ImportTableRequest>, rows: Box<dyn RowSource>, is_at_table: bool },
-    /// A file that may have several tables.
-    Several(Box<dyn TableSource>),
-}
+pub(crate) struct FileTables(Box<dyn TableSource>);
 
 impl FileTables {
     /// Opens a file. Its format is found where `format` is absent. A new table without a name is
@@ -44,21 +40,18 @@ impl FileTables {
                 table.name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             }
         }
-        let rows = match format {
-            FileFormat::Csv => csv::source(&request, file),
-            FileFormat::Lvm => {
-                let tables = lvm::tables(&request, Box::new(file));
-                return Ok(Self::Several(tables));
-            }
-            FileFormat::Parquet => parquet::source(&request, Box::new(file)),
+        let file = Box::new(file);
+        Ok(Self(match format {
+            FileFormat::Csv => OneTable::new(csv::source(&request, file), request),
+            FileFormat::Lvm => lvm::tables(&request, file),
+            FileFormat::Parquet => OneTable::new(parquet::source(&request, file), request),
+            FileFormat::Tdms => Box::new(tdms::tables(&request, file, TdmsOptions::new())),
             FileFormat::Touchstone => {
                 let mut options = TouchstoneOptions::new();
                 options.ports = touchstone::ports_of(path);
-                let tables = touchstone::tables(&request, Box::new(file), &options);
-                return Ok(Self::Several(tables));
+                touchstone::tables(&request, file, &options)
             }
-        };
-        Ok(Self::One { request: Box::new(request), rows, is_at_table: false })
+        }))
     }
 }
 
@@ -77,18 +70,33 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 
 impl TableSource for FileTables {
     fn advance(&mut self, control: &Control) -> Result<bool> {
-        match self {
-            Self::One { is_at_table, .. } => Ok(!std::mem::replace(is_at_table, true)),
-            Self::Several(tables) => tables.advance(control),
-        }
+        self.0.advance(control)
     }
 
     fn table(&mut self) -> Result<SourceTable<'_>> {
-        match self {
-            Self::One { request, rows, .. } => {
-                Ok(SourceTable::new(*request.clone(), rows.as_mut()))
-            }
-            Self::Several(tables) => tables.table(),
-        }
+        self.0.table()
+    }
+}
+
+/// The only table of a file.
+struct OneTable {
+    request: ImportTableRequest,
+    rows: Box<dyn RowSource>,
+    is_at_table: bool,
+}
+
+impl OneTable {
+    fn new(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
+        Box::new(Self { request, rows, is_at_table: false })
+    }
+}
+
+impl TableSource for OneTable {
+    fn advance(&mut self, _: &Control) -> Result<bool> {
+        Ok(!std::mem::replace(&mut self.is_at_table, true))
+    }
+
+    fn table(&mut self) -> Result<SourceTable<'_>> {
+        Ok(SourceTable::new(self.request.clone(), self.rows.as_mut()))
     }
 }

@@ -20,13 +20,16 @@ pub enum FileFormat {
     Lvm,
     /// Apache Parquet.
     Parquet,
+    /// TDMS, as `LabVIEW` and `DAQmx` write it.
+    Tdms,
     /// Touchstone, the parameters of networks over frequency.
     Touchstone,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: &'static [Self] = &[Self::Csv, Self::Lvm, Self::Parquet, Self::Touchstone];
+    pub const ALL: &'static [Self] =
+        &[Self::Csv, Self::Lvm, Self::Parquet, Self::Tdms, Self::Touchstone];
 
     /// The name of the format, in lower case.
     #[must_use]
@@ -35,6 +38,7 @@ impl FileFormat {
             Self::Csv => "csv",
             Self::Lvm => "lvm",
             Self::Parquet => "parquet",
+            Self::Tdms => "tdms",
             Self::Touchstone => "touchstone",
         }
     }
@@ -45,6 +49,7 @@ impl FileFormat {
             Self::Csv => &["asc", "csv", "dat", "prn", "tab", "tsv", "txt"],
             Self::Lvm => &["lvm"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Tdms => &["tdms"],
             // And those with a number of ports, such as s2p.
             Self::Touchstone => &["ts"],
         }
@@ -56,6 +61,7 @@ impl FileFormat {
             Self::Csv | Self::Touchstone => b"",
             Self::Lvm => b"LabVIEW Measurement",
             Self::Parquet => b"PAR1",
+            Self::Tdms => b"TDSm",
         }
     }
 
@@ -126,7 +132,10 @@ impl FromStr for FileFormat {
         let is_named = |format: &Self| format.as_str().eq_ignore_ascii_case(text);
         Self::ALL.iter().copied().find(is_named).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            Error::invalid(format!("{text:?} is no format of files; use {}", known.join(" or ")))
+            Error::invalid(format!(
+                "{text:?} is no format of files; use one of {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -143,6 +152,9 @@ mod tests {
             (b"PAR1\x15\0", "a.csv", FileFormat::Parquet),
             (b"PAR1,b\n1,2\n", "a.csv", FileFormat::Csv),
             (b"t,v\n", "a.PARQUET", FileFormat::Parquet),
+            (b"TDSm\x0e\0\0\0", "a.csv", FileFormat::Tdms),
+            (b"TDSm,b\n1,2\n", "a.csv", FileFormat::Csv),
+            (b"", "a.TDMS", FileFormat::Tdms),
             (b"t;v\n", "dir.x/a.Csv", FileFormat::Csv),
             (b"", "a.txt", FileFormat::Csv),
             (b"LabVIEW Measurement\t\r\n", "a.txt", FileFormat::Lvm),
@@ -158,8 +170,9 @@ mod tests {
         let refused: &[(&[u8], &str, &str)] = &[
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
-            (b"t,v\n", "a.log", "csv, lvm, parquet, touchstone"),
-            (b"t,v\n", "csv", "csv, lvm, parquet, touchstone"),
+            (b"TDSh\x0e\0\0\0", "a.tdms_index", "import the .tdms file beside it"),
+            (b"t,v\n", "a.log", "csv, lvm, parquet, tdms, touchstone"),
+            (b"t,v\n", "csv", "csv, lvm, parquet, tdms, touchstone"),
             (b"{\"dut_id\": 1}", "a.csv", "import_results_file"),
         ];
         for (start, name, part) in refused {
@@ -174,12 +187,7 @@ mod tests {
         for format in FileFormat::ALL {
             assert_eq!(format.to_string().to_uppercase().parse::<FileFormat>().unwrap(), *format);
         }
-        assert!(
-            "xlsx"
-                .parse::<FileFormat>()
-                .unwrap_err()
-                .message()
-                .contains("csv or lvm or parquet or touchstone")
-        );
+        let error = "xlsx".parse::<FileFormat>().unwrap_err();
+        assert!(error.message().contains("csv, lvm, parquet, tdms, touchstone"), "{error}");
     }
 }

@@ -13,6 +13,7 @@ use crate::lvm;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
 use crate::stdf;
+use crate::tdms::{self, TdmsOptions};
 use crate::touchstone::{self, TouchstoneOptions};
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
@@ -21,6 +22,7 @@ pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("lvm_import", fuzz_lvm_import),
     ("parquet_import", fuzz_parquet_import),
     ("stdf_records", fuzz_stdf_records),
+    ("tdms_import", fuzz_tdms_import),
     ("touchstone_import", fuzz_touchstone_import),
 ];
 
@@ -82,6 +84,29 @@ pub fn fuzz_stdf_records(data: &[u8]) {
     }
     // As results, up to what is stored.
     stdf::read_parts(data);
+}
+
+/// Any bytes are a TDMS file, whose tables have as many rows as they tell, or an error.
+pub fn fuzz_tdms_import(data: &[u8]) {
+    let control = Control::default();
+    for is_raw in [false, true] {
+        let input = Box::new(std::io::Cursor::new(data.to_vec()));
+        let options = TdmsOptions::new().raw(is_raw);
+        let mut tables = tdms::tables(&ImportTableRequest::new(), input, options);
+        while let Ok(true) = tables.advance(&control) {
+            let Ok(table) = tables.table() else { return };
+            let mut rows = 0;
+            let columns = table.rows.columns().and_then(TableSchema::with_default_limit);
+            let Ok(schema) = columns else { continue };
+            while let Ok(Some(batch)) = table.rows.next_batch(&schema, &control) {
+                assert_eq!(batch.num_columns(), schema.columns().len());
+                rows += batch.num_rows() as u64;
+            }
+            // Each value takes at least a byte of the file; digital lines may share it.
+            let told = table.rows.row_count().unwrap_or_default();
+            assert!(rows <= told && told <= data.len() as u64);
+        }
+    }
 }
 
 /// Any text is CSV that fits a table, or an error.

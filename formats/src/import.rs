@@ -9,7 +9,8 @@ use stationdb::{Control, Result};
 use crate::file::FileTables;
 use crate::format::FileFormat;
 use crate::parquet::ReadSeek;
-use crate::{csv, parquet};
+use crate::tdms::TdmsOptions;
+use crate::{csv, parquet, tdms};
 
 /// Imports of files with tables, for every handle that has the service of tables.
 ///
@@ -86,14 +87,51 @@ pub trait ImportFiles: TableService {
         self.import_rows(request, rows.as_mut(), control)
     }
 
+    /// Imports the channels of a TDMS file into new tables, or into an existing one if they are one
+    /// table, all or none. Returns the answer of each table.
+    ///
+    /// A group is a table, a channel a column. The properties of waveforms are the axis, which is the
+    /// index, and the units. Values are scaled by the properties of their channels, unless `options`
+    /// say otherwise. The answers say what is left out or changed. Uses the memory of one batch, and
+    /// some of each segment that differs from the one before.
+    ///
+    /// # Errors
+    /// As [`TableService::import_tables`]; `InvalidArgument` for a damaged file, with its byte, and
+    /// for scales that cannot be computed; `Unsupported` for extended-precision floats and types
+    /// that are unknown; `LimitExceeded` beyond the limits of an import; `Io`.
+    ///
+    /// ```no_run
+    /// use stationdb::tables::ImportTableRequest;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::ImportFiles;
+    /// use stationdb_formats::tdms::TdmsOptions;
+    ///
+    /// let store = Store::open("station")?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let file = Box::new(std::fs::File::open("run.tdms")?);
+    /// let (request, raw) = (ImportTableRequest::new(), TdmsOptions::new().raw(true));
+    /// session.import_tdms(request, file, raw, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn import_tdms(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        options: TdmsOptions,
+        control: &Control,
+    ) -> Result<Vec<ImportTableResponse>> {
+        self.import_tables(&mut tdms::tables(&request, input, options), control)
+    }
+
     /// Imports a file, all or none. Returns the answer of each of its tables.
     ///
     /// Without `format`, the format of the file is found, see [`FileFormat::find`]. A new table
-    /// without a name is named by the file.
+    /// without a name is named by the file, and in TDMS also by its group.
     ///
     /// # Errors
-    /// As [`import_csv`](Self::import_csv) and [`import_parquet`](Self::import_parquet); `Io`;
-    /// `Unsupported` for a file whose format is unknown, and for one with test results.
+    /// As [`import_csv`](Self::import_csv), [`import_parquet`](Self::import_parquet) and
+    /// [`import_tdms`](Self::import_tdms); `Io`; `Unsupported` for a file whose format is unknown, and
+    /// for one with test results.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {

@@ -1,5 +1,5 @@
-//! Readers of the files that others write: tables of measured rows from CSV, Parquet,
-//! LabVIEW's measurement files and Touchstone, and the records of test programs.
+//! Readers of the files that others write: tables of measured rows from CSV, Parquet, TDMS, LabVIEW's
+//! measurement files and Touchstone, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
 //! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
@@ -14,6 +14,7 @@
 pub mod csv;
 mod data_format;
 mod directory;
+mod export;
 mod file;
 mod format;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -33,6 +34,7 @@ pub mod parquet;
 mod result_format;
 mod results_file;
 pub mod stdf;
+pub mod tdms;
 mod text;
 pub mod touchstone;
 mod zone;
@@ -44,6 +46,7 @@ mod sizes;
 pub use crate::parquet::ReadSeek;
 pub use data_format::DataFormat;
 pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest, Imported};
+pub use export::ExportFiles;
 pub use format::FileFormat;
 pub use import::ImportFiles;
 pub use result_format::ResultFormat;

@@ -28,6 +28,14 @@ pub(crate) const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
 pub(crate) const WHOLE_FILE_BYTES: u64 = 512 * 1024 * 1024;
 /// Segments of one measurement file of LabVIEW.
 pub(crate) const LVM_SEGMENTS: usize = 1_000_000;
+/// Objects of a TDMS file.
+pub(crate) const TDMS_OBJECTS: usize = 100_000;
+/// Bytes of all properties of a TDMS file.
+pub(crate) const TDMS_PROPERTY_BYTES: usize = 64 * 1024 * 1024;
+/// Segments of a TDMS file that differ from the ones before them.
+pub(crate) const TDMS_RUNS: usize = 4_000_000;
+/// Places of channels in the segments of a TDMS file, of segments that differ.
+pub(crate) const TDMS_PLACES: usize = 1_000_000;
 /// Files of one directory that is imported, with those of the directories below it; also how many
 /// directories there are below it.
 pub(crate) const DIRECTORY_FILES: usize = 10_000;

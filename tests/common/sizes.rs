@@ -102,6 +102,9 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("sql_forms", 4, 40),
     // Files of semiconductor testers that are read beside another reader.
     ("stdf_files", 20, 200),
+    // Random TDMS files that npTDMS reads too, and bytes of one that a generator has.
+    ("tdms_files", 24, 200),
+    ("tdms_bytes", 64 << 20, 2 << 30),
     // Tables of a store that is opened.
     ("tables", 150, 10_000),
     // Damaged pages of the record file.

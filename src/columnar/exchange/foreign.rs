@@ -18,7 +18,12 @@ const MARKS: &[(&[u8], &str, &str)] = &[
     (b"PAR1", "a Parquet file", "import it as Parquet"),
     (b"PARE", "a Parquet file that is encrypted", "write it without encryption"),
     (b"ARROW1", "an Arrow file", "write the rows as an Arrow IPC stream"),
-    (b"TDSm", "a TDMS file", "export it as CSV"),
+    (b"TDSm", "a TDMS file", "import it as TDMS"),
+    (
+        b"TDSh",
+        "an index of a TDMS file (.tdms_index), which has no values",
+        "import the .tdms file beside it",
+    ),
     (b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
     (b"SQLite format 3\0", "a database of SQLite", "export its table as CSV"),
     (b"\x93NUMPY", "an array of NumPy", "write it as CSV or Parquet"),

@@ -1,0 +1,383 @@
+//! The contents of a file: its objects and where their values lie, from one pass over its segments.
+
+use std::collections::{BTreeMap, HashMap};
+
+use stationdb::tables::readers::foreign;
+use stationdb::{Control, Error, Result};
+
+use super::fields::Fields;
+use super::input::{Input, damaged};
+use super::layout::{Layout, Layouts, Listed};
+use super::segment::{INDEX_MARK, LEAD_IN, LeadIn, MARK, ObjectFields, Path, RawData, RawIndex};
+use super::types::{Kind, Value};
+use crate::limits;
+
+/// The properties of an object.
+pub(super) type Properties = BTreeMap<String, Value>;
+
+/// The values of an object, or of a scaler of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    /// The scale that takes the values of a scaler.
+    pub(super) scaler: Option<u32>,
+}
+
+/// An object of a file.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) path: Path,
+    pub(super) properties: Properties,
+    /// One part, or several scalers; none for an object that never had raw data.
+    pub(super) parts: Vec<Part>,
+    /// Whether its values are those of scalers, from which scales compute them.
+    pub(super) is_raw: bool,
+    /// The number of values.
+    pub(super) len: u64,
+}
+
+/// The contents of a file.
+pub(super) struct Contents {
+    /// In the order in which they are first in the file.
+    pub(super) objects: Vec<Object>,
+    pub(super) layouts: Layouts,
+    /// What the caller should look at.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The pass over the segments.
+struct Pass<'i> {
+    input: &'i mut Input,
+    objects: Vec<Object>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// The raw data of each object, as it was told last.
+    latest: Vec<Listed>,
+    /// The objects of the segment, and the position of each object among them.
+    list: Vec<Listed>,
+    places: Vec<Option<usize>>,
+    layout: Option<(Layout, u32)>,
+    layouts: Layouts,
+    /// Bytes of all properties.
+    property_bytes: usize,
+    /// The last metadata, and whether they list all objects of their segment.
+    metadata: Vec<u8>,
+    metadata_is_whole: bool,
+    /// Whether the layout is big-endian, and interleaved.
+    form: (bool, bool),
+    /// Names and texts that are not UTF-8.
+    replaced: u64,
+    version: Option<u32>,
+    /// Segments that were finished and have a part of a chunk, and where the first one is.
+    partial: (u64, u64),
+    warnings: Vec<String>,
+}
+
+/// Reads the metadata of all segments.
+///
+/// # Errors
+/// `InvalidArgument` for a damaged file; `Unsupported` for one of another format, and for types that
+/// are not read; `LimitExceeded`; `Io`; those of `control`.
+pub(super) fn read(input: &mut Input, control: &Control) -> Result<Contents> {
+    let start = input.head(0, input.len.min(foreign::START_BYTES as u64))?;
+    if start.starts_with(INDEX_MARK) {
+        return Err(Error::unsupported(
+            "the file is an index of a TDMS file (.tdms_index) and has no values; import the \
+             .tdms file beside it",
+        ));
+    }
+    if !start.starts_with(MARK) {
+        let what =
+            foreign::known(start).unwrap_or_else(|| "it does not begin with TDSm".to_owned());
+        return Err(Error::invalid(format!("the bytes are not a TDMS file: {what}")));
+    }
+    let pass = Pass {
+        input,
+        objects: Vec::new(),
+        numbers: HashMap::new(),
+        latest: Vec::new(),
+        list: Vec::new(),
+        places: Vec::new(),
+        layout: None,
+        layouts: Layouts::default(),
+        property_bytes: 0,
+        metadata: Vec::new(),
+        metadata_is_whole: false,
+        form: (false, false),
+        replaced: 0,
+        version: None,
+        partial: (0, 0),
+        warnings: Vec::new(),
+    };
+    pass.run(control)
+}
+
+impl Pass<'_> {
+    fn run(mut self, control: &Control) -> Result<Contents> {
+        let (mut at, mut count) = (0, 0u64);
+        while at < self.input.len {
+            if count.is_multiple_of(1024) {
+                control.check()?;
+            }
+            count += 1;
+            let Some(next) = self.segment(at)? else { break };
+            at = next;
+        }
+        let (partial, first) = self.partial;
+        if partial > 0 {
+            self.warnings.push(format!(
+                "{partial} segments, the first of them at byte {first}, have fewer bytes than their \
+                 channels, each of which has its share of them"
+            ));
+        }
+        if self.replaced > 0 {
+            self.warnings.push(format!(
+                "{} names and properties have bytes that are not UTF-8; each is replaced by U+FFFD",
+                self.replaced
+            ));
+        }
+        Ok(Contents { objects: self.objects, layouts: self.layouts, warnings: self.warnings })
+    }
+
+    fn unfinished(&mut self, at: u64, what: &str) {
+        self.warnings.push(format!("the last segment, at byte {at}, was not finished: {what}"));
+    }
+
+    /// Reads the segment at a position. Returns the position of the next one; `None` behind the
+    /// last whole one.
+    fn segment(&mut self, at: u64) -> Result<Option<u64>> {
+        let len = self.input.len;
+        if len - at < LEAD_IN {
+            self.unfinished(at, "its lead-in is cut off, so nothing of it is read");
+            return Ok(None);
+        }
+        let lead = LeadIn::read(self.input.head(at, LEAD_IN)?, at)?;
+        if self.version.is_none() {
+            self.version = Some(lead.version);
+            if !matches!(lead.version, 4712 | 4713) {
+                self.warnings.push(format!(
+                    "the file has the version {}, and is read as the versions 4712 and 4713 are",
+                    lead.version
+                ));
+            }
+        }
+        let end = lead.end.filter(|end| *end <= len);
+        let is_unfinished = end.is_none();
+        let end = end.unwrap_or(len);
+        let Some(data) = lead.data.filter(|data| *data <= end) else {
+            if is_unfinished {
+                self.unfinished(at, "its metadata are cut off, so nothing of it is read");
+                return Ok(None);
+            }
+            return Err(damaged(at, "the metadata of a segment are longer than it"));
+        };
+        let form = (lead.is_big, lead.is_interleaved);
+        let has_changed = if lead.has_metadata {
+            self.metadata(&lead, data - at - LEAD_IN)?
+        } else if self.layout.is_none() {
+            return Err(damaged(at, "the first segment has no metadata"));
+        } else {
+            false
+        };
+        if has_changed || self.form != form {
+            let layout = Layout::new(&self.list, &lead)?;
+            let number = self.layouts.number(&layout, limits::TDMS_PLACES)?;
+            (self.layout, self.form) = (Some((layout, number)), form);
+        }
+        self.raw_data(&lead, data, end, is_unfinished)?;
+        Ok(Some(end))
+    }
+
+    /// Reads the metadata of a segment. Returns whether they may have changed its objects.
+    fn metadata(&mut self, lead: &LeadIn, len: u64) -> Result<bool> {
+        let at = lead.at + LEAD_IN;
+        if len > limits::IMPORT_METADATA_BYTES as u64 {
+            return Err(Error::limit(format!(
+                "the metadata of the segment at byte {} of the TDMS file take {len} bytes, more than \
+                 the {} that an import may have",
+                lead.at,
+                limits::IMPORT_METADATA_BYTES
+            )));
+        }
+        let bytes = self.input.head(at, len)?;
+        // Writers repeat the metadata of a segment that lists all of its objects.
+        let is_as_before = self.metadata_is_whole && self.form.0 == lead.is_big;
+        if lead.is_new_list && is_as_before && self.metadata == bytes {
+            return Ok(false);
+        }
+        let mut bytes = bytes.to_vec();
+        if lead.is_new_list || self.layout.is_none() {
+            for listed in self.list.drain(..) {
+                if let Some(place) = self.places.get_mut(listed.object) {
+                    *place = None;
+                }
+            }
+        }
+        let mut fields = Fields::new(&bytes, at, lead.is_big);
+        for _ in 0..fields.count(12, "objects")? {
+            self.object(ObjectFields::read(&mut fields)?)?;
+        }
+        self.check_parts(lead.at)?;
+        std::mem::swap(&mut self.metadata, &mut bytes);
+        self.metadata_is_whole = lead.is_new_list;
+        Ok(true)
+    }
+
+    /// The number of the object of a path.
+    fn number(&mut self, path: &[u8], at: u64) -> Result<usize> {
+        if let Some(number) = self.numbers.get(path) {
+            return Ok(*number);
+        }
+        let number = self.objects.len();
+        if number == limits::TDMS_OBJECTS {
+            return Err(Error::limit(format!(
+                "the TDMS file has more than the {} objects of an import",
+                limits::TDMS_OBJECTS
+            )));
+        }
+        let text = String::from_utf8_lossy(path);
+        self.replaced += u64::from(text.contains('\u{fffd}'));
+        let names = Path::parse(&text)
+            .ok_or_else(|| damaged(at, format_args!("{text:?} is no path of an object")))?;
+        self.objects.push(Object {
+            path: names,
+            properties: Properties::new(),
+            parts: Vec::new(),
+            is_raw: false,
+            len: 0,
+        });
+        self.numbers.insert(path.to_vec(), number);
+        self.latest.push(Listed { object: number, raw: None, has_data: false });
+        self.places.push(None);
+        Ok(number)
+    }
+
+    fn object(&mut self, found: ObjectFields<'_>) -> Result<()> {
+        let number = self.number(found.path, found.at)?;
+        if let Some(object) = self.objects.get_mut(number) {
+            for (name, value) in found.properties {
+                let Some(value) = value else { continue };
+                let is_replaced = name.contains('\u{fffd}')
+                    || value.as_text().is_some_and(|text| text.contains('\u{fffd}'));
+                self.replaced += u64::from(is_replaced);
+                let bytes = name.len() + value.bytes();
+                let before = object.properties.insert(name, value);
+                let freed = before.map_or(0, |value| value.bytes());
+                self.property_bytes = (self.property_bytes + bytes).saturating_sub(freed);
+            }
+        }
+        if self.property_bytes > limits::TDMS_PROPERTY_BYTES {
+            return Err(Error::limit(format!(
+                "the properties of the TDMS file take more than the {} bytes of an import",
+                limits::TDMS_PROPERTY_BYTES
+            )));
+        }
+        let place = self.places.get(number).copied().flatten();
+        let before = match place {
+            Some(place) => self.list.get(place),
+            None => self.latest.get(number),
+        };
+        let raw = before.and_then(|before| before.raw.clone());
+        let listed = match found.raw {
+            RawData::Absent => Listed { object: number, raw, has_data: false },
+            RawData::AsBefore if raw.is_none() => {
+                return Err(damaged(
+                    found.at,
+                    "an object has raw data as before, and had none before",
+                ));
+            }
+            RawData::AsBefore => Listed { object: number, raw, has_data: true },
+            RawData::New(raw) => Listed { object: number, raw: Some(raw), has_data: true },
+        };
+        if let Some(latest) = self.latest.get_mut(number) {
+            latest.clone_from(&listed);
+        }
+        match place.and_then(|place| self.list.get_mut(place)) {
+            Some(slot) => *slot = listed,
+            None => {
+                if let Some(slot) = self.places.get_mut(number) {
+                    *slot = Some(self.list.len());
+                }
+                self.list.push(listed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the types of the values, which stay the same in all segments.
+    fn check_parts(&mut self, at: u64) -> Result<()> {
+        for listed in self.list.iter().filter(|listed| listed.has_data) {
+            let (parts, is_raw): (Vec<Part>, bool) = match &listed.raw {
+                None => continue,
+                Some(RawIndex::Plain { kind: Kind::Void, .. }) => continue,
+                Some(RawIndex::Plain { kind, .. }) => {
+                    (vec![Part { kind: *kind, scaler: None }], false)
+                }
+                Some(RawIndex::Daqmx(index)) => {
+                    let part = |scaler: &super::segment::Scaler| Part {
+                        kind: scaler.kind,
+                        scaler: Some(scaler.id),
+                    };
+                    (index.scalers.iter().map(part).collect(), index.is_raw)
+                }
+            };
+            let Some(object) = self.objects.get_mut(listed.object) else { continue };
+            if object.parts.is_empty() {
+                (object.parts, object.is_raw) = (parts, is_raw);
+            } else if (&object.parts, object.is_raw) != (&parts, is_raw) {
+                return Err(damaged(
+                    at,
+                    format_args!(
+                        "the values of {} have another type than in the segments before",
+                        object.path.text()
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn raw_data(&mut self, lead: &LeadIn, data: u64, end: u64, is_unfinished: bool) -> Result<()> {
+        let Some((layout, number)) = self.layout.take() else { return Ok(()) };
+        let len = end - data;
+        let chunks = len.checked_div(layout.bytes).unwrap_or_default();
+        if chunks > 0 {
+            self.layouts.push(data, chunks, number, limits::TDMS_RUNS)?;
+            self.count(&layout, chunks);
+        }
+        let rest = len - chunks * layout.bytes;
+        if layout.bytes == 0 && len > 0 && !is_unfinished {
+            return Err(damaged(
+                lead.at,
+                "a segment has raw data, and none of its objects has some",
+            ));
+        }
+        if rest > 0 && !is_unfinished {
+            if self.partial.0 == 0 {
+                self.partial.1 = lead.at;
+            }
+            self.partial.0 += 1;
+        }
+        if rest > 0
+            && layout.bytes > 0
+            && let Some(cut) = layout.cut(rest, is_unfinished)
+        {
+            let number = self.layouts.number(&cut, limits::TDMS_PLACES)?;
+            self.layouts.push(data + chunks * layout.bytes, 1, number, limits::TDMS_RUNS)?;
+            self.count(&cut, 1);
+        }
+        if is_unfinished {
+            let read = format!("its {len} bytes of raw data are read as far as values are whole");
+            self.unfinished(lead.at, &read);
+        }
+        self.layout = Some((layout, number));
+        Ok(())
+    }
+
+    fn count(&mut self, layout: &Layout, chunks: u64) {
+        for slot in layout.slots.iter().filter(|slot| slot.part == 0) {
+            if let Some(object) = self.objects.get_mut(slot.object) {
+                object.len = object.len.saturating_add(slot.count.saturating_mul(chunks));
+            }
+        }
+    }
+}
