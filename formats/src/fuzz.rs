@@ -1,17 +1,22 @@
 //! Bodies of the fuzz targets: what must hold for any input.
 
-use stationdb::Control;
 use stationdb::arrow::datatypes::TimeUnit;
 use stationdb::fuzz::{every_type, expect_guarded_panics};
 use stationdb::tables::{BinaryForm, DataType, DateOrder, RowSource, TableSchema};
+use stationdb::{Control, ErrorKind, Result};
 
 use crate::csv::CsvImport;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
-pub const TARGETS: &[(&str, fn(&[u8]))] =
-    &[("csv_import", fuzz_csv_import), ("parquet_import", fuzz_parquet_import)];
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("atml_import", fuzz_atml_import),
+    ("csv_import", fuzz_csv_import),
+    ("parquet_import", fuzz_parquet_import),
+    ("results_csv", fuzz_results_csv),
+    ("teststand_import", fuzz_teststand_import),
+];
 
 /// Runs the target `name`; does nothing when there is none.
 pub fn run(name: &str, data: &[u8]) {
@@ -85,6 +90,33 @@ pub fn fuzz_csv_import(data: &[u8]) {
         let Ok(mut import) = CsvImport::new(&mut input, options) else { return };
         while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
             assert_eq!(batch.schema_ref(), schema.arrow());
+        }
+    }
+}
+
+/// Any bytes are a document of ATML, or an error.
+pub fn fuzz_atml_import(data: &[u8]) {
+    is_results(crate::atml::count(data));
+}
+
+/// Any text is CSV of results, or an error.
+pub fn fuzz_results_csv(data: &[u8]) {
+    is_results(crate::results_csv::count(data));
+}
+
+/// Any bytes are a report of `TestStand`, or an error.
+pub fn fuzz_teststand_import(data: &[u8]) {
+    is_results(crate::teststand::count(data));
+}
+
+/// What is read has results, and what is refused is refused for its bytes.
+fn is_results(count: Result<usize>) {
+    match count {
+        Ok(count) => assert!(count > 0),
+        Err(error) => {
+            let kinds =
+                [ErrorKind::InvalidArgument, ErrorKind::LimitExceeded, ErrorKind::Unsupported];
+            assert!(kinds.contains(&error.kind()), "{error:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod form;
 mod head;
 mod records;
 mod sniff;
+mod texts;
 mod value;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ use self::form::{
 };
 use self::records::{CsvReader, Records};
 use self::sniff::has_values_only;
+pub(crate) use self::texts::Texts;
 use crate::numbered;
 use crate::opening::Opening;
 use crate::options::ImportOptions;

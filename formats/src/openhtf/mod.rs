@@ -23,7 +23,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod commit;
 mod json;
 mod measurement;
 mod options;
@@ -31,15 +30,18 @@ mod phase;
 mod record;
 mod sha1;
 mod table;
-mod text;
 mod validators;
 
 use std::path::Path;
 
-use stationdb::{Error, Result, Session};
+use stationdb::{Result, Session};
 
 pub use options::{ImportOptions, ImportReport};
 use record::Record;
+
+use crate::results::ImportOptions as Rules;
+use crate::results::commit::{Original, commit};
+use crate::results::file;
 
 /// Imports one record.
 ///
@@ -61,13 +63,35 @@ use record::Record;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Result<ImportReport> {
-    commit::commit(session, record, &Record::read(record, options)?, options)
+    let Record { result, file_name } = record::read(record, options)?;
+    let original = Original {
+        bytes: record,
+        noun: "the OpenHTF record",
+        sum_property: "openhtf.sha256",
+        extension: "openhtf.json",
+        mime_type: "application/json",
+    };
+    let rules = Rules {
+        workspace: options.workspace.clone(),
+        again: options.again,
+        file_name: Some(file_name),
+        ..Rules::new()
+    };
+    let report = commit(session, original, vec![result], &rules)?;
+    Ok(ImportReport {
+        result_id: report.result_ids.into_iter().next().unwrap_or_default(),
+        steps: report.steps,
+        measurements: report.measurements,
+        tables: report.tables,
+        files: report.files,
+    })
 }
 
 /// Imports the record in a file.
 ///
 /// # Errors
-/// As [`import`]; `Io` for a file that cannot be read. The error names the file.
+/// As [`import`]; `Io` for a file that cannot be read; `LimitExceeded` for one of more than 256 MiB.
+/// The error names the file.
 ///
 /// ```
 /// # use stationdb::{Identity, Store};
@@ -85,8 +109,7 @@ pub fn import_file(
     options: &ImportOptions,
 ) -> Result<ImportReport> {
     let path = path.as_ref();
-    let record = std::fs::read(path)
-        .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
+    let record = file::bytes(path)?;
     import(session, &record, options)
         .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }

@@ -1,7 +1,7 @@
 //! Numbers and bytes as text.
 
 /// The shortest text that reads back as the same finite double.
-pub(super) fn shortest(value: f64) -> String {
+pub(crate) fn shortest(value: f64) -> String {
     if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) {
         format!("{value:e}")
     } else {
@@ -10,7 +10,7 @@ pub(super) fn shortest(value: f64) -> String {
 }
 
 /// A double as cells of tables and limits have it.
-pub(super) fn cell(value: f64) -> String {
+pub(crate) fn cell(value: f64) -> String {
     if value.is_finite() {
         return shortest(value);
     }
@@ -25,7 +25,7 @@ pub(super) fn cell(value: f64) -> String {
 }
 
 /// The double that the package writes as this text, because JSON has no number for it.
-pub(super) fn special(text: &str) -> Option<f64> {
+pub(crate) fn special(text: &str) -> Option<f64> {
     match text {
         "nan" => Some(f64::NAN),
         "inf" => Some(f64::INFINITY),
@@ -35,7 +35,7 @@ pub(super) fn special(text: &str) -> Option<f64> {
 }
 
 /// Lowercase hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
 
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
