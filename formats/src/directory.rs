@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stationdb::tables::{
-    ImportTableRequest, ImportTableResponse, SourceTable, TableService, TableSource,
+    ImportTableRequest, ImportTableResponse, SourceTable, TableService as _, TableSource,
 };
-use stationdb::{Control, Error, Result};
+use stationdb::{Control, Error, Result, Session};
 
+use crate::data_format::DataFormat;
 use crate::file::FileTables;
 use crate::format::FileFormat;
 use crate::limits;
+use crate::results::{ResultOptions, ResultsReport};
 
 /// Which files of a directory are imported, and how.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +20,13 @@ use crate::limits;
 pub struct ImportDirectoryRequest {
     /// The directory.
     pub path: PathBuf,
-    /// The target of each file, and how it is read. A new table without a name is named by its
-    /// file.
+    /// The target of each file with tables, and how it is read. A new table without a name is named
+    /// by its file.
     pub table: ImportTableRequest,
+    /// How files with test results are imported.
+    pub results: ResultOptions,
     /// The format of all files; that of each is found when absent.
-    pub format: Option<FileFormat>,
+    pub format: Option<DataFormat>,
     /// Whether the directories below it count, too.
     pub recursive: bool,
     /// Whether all files are one commit, so that a file that is refused refuses all.
@@ -36,15 +40,21 @@ impl ImportDirectoryRequest {
         Self { path: path.into(), ..Self::default() }
     }
 
-    /// Sets the target of each file, and how it is read.
+    /// Sets the target of each file with tables, and how it is read.
     #[must_use]
     pub fn table(self, table: ImportTableRequest) -> Self {
         Self { table, ..self }
     }
 
+    /// Sets how files with test results are imported.
+    #[must_use]
+    pub fn results(self, results: ResultOptions) -> Self {
+        Self { results, ..self }
+    }
+
     /// Sets the format of all files.
     #[must_use]
-    pub fn format(self, format: FileFormat) -> Self {
+    pub fn format(self, format: DataFormat) -> Self {
         Self { format: Some(format), ..self }
     }
 
@@ -76,17 +86,46 @@ pub struct FileReport {
     /// Its path in the directory.
     pub path: PathBuf,
     /// Its format, if it was found.
-    pub format: Option<FileFormat>,
-    /// Its tables, or why it was refused.
-    pub outcome: Result<Vec<ImportTableResponse>>,
+    pub format: Option<DataFormat>,
+    /// What was imported, or why the file was refused.
+    pub outcome: Result<Imported>,
+}
+
+/// What was imported from a file.
+#[derive(Clone, Debug)]
+pub enum Imported {
+    /// Its tables, in the order of the file.
+    Tables(Vec<ImportTableResponse>),
+    /// Its test results.
+    Results(ResultsReport),
+}
+
+impl Imported {
+    /// The tables of a file with tables.
+    #[must_use]
+    pub fn tables(&self) -> &[ImportTableResponse] {
+        match self {
+            Self::Tables(tables) => tables,
+            Self::Results(_) => &[],
+        }
+    }
+
+    /// What a file with test results created.
+    #[must_use]
+    pub fn results(&self) -> Option<&ResultsReport> {
+        match self {
+            Self::Tables(_) => None,
+            Self::Results(report) => Some(report),
+        }
+    }
 }
 
 impl DirectoryReport {
-    /// The files that were imported, with their tables.
-    pub fn imported(&self) -> impl Iterator<Item = (&Path, &[ImportTableResponse])> {
+    /// The files that were imported, with what became of them.
+    pub fn imported(&self) -> impl Iterator<Item = (&Path, &Imported)> {
         self.files
             .iter()
-            .filter_map(|file| Some((file.path.as_path(), file.outcome.as_deref().ok()?)))
+            .filter_map(|file| Some((file.path.as_path(), file.outcome.as_ref().ok()?)))
     }
 
     /// The files that were refused, with the reasons.
@@ -164,9 +203,9 @@ impl TableSource for Files<'_> {
             self.at = self.paths.get(self.formats.len()).map(PathBuf::as_path);
             let Some(path) = self.at else { return Ok(false) };
             let path = self.request.path.join(path);
-            let opened = FileTables::open(&path, self.request.format, &self.request.table)?;
-            self.formats.push(opened.1);
-            self.open = Some(opened.0);
+            let format = table_format(&path, self.request.format)?;
+            self.open = Some(FileTables::open(&path, Some(format), &self.request.table)?);
+            self.formats.push(format);
         }
     }
 
@@ -176,9 +215,20 @@ impl TableSource for Files<'_> {
     }
 }
 
+/// The format of a file that is imported in one commit with others.
+fn table_format(path: &Path, format: Option<DataFormat>) -> Result<FileFormat> {
+    match format.map_or_else(|| DataFormat::of_file(path), Ok)? {
+        DataFormat::Table(format) => Ok(format),
+        DataFormat::Result(format) => Err(Error::unsupported(format!(
+            "the file has test results ({format}), which are a commit of their own; import the \
+             directory without all or nothing"
+        ))),
+    }
+}
+
 /// All files in one commit.
-fn together<S: TableService + ?Sized>(
-    session: &S,
+fn together(
+    session: &Session,
     request: &ImportDirectoryRequest,
     paths: &[PathBuf],
     control: &Control,
@@ -190,47 +240,61 @@ fn together<S: TableService + ?Sized>(
         None => error,
     })?;
     let Files { formats, owners, .. } = files;
-    let mut reports: Vec<FileReport> = paths
-        .iter()
-        .enumerate()
-        .map(|(at, path)| FileReport {
-            path: path.clone(),
-            format: formats.get(at).copied(),
-            outcome: Ok(Vec::new()),
-        })
-        .collect();
+    let mut tables: Vec<Vec<ImportTableResponse>> = paths.iter().map(|_| Vec::new()).collect();
     for (owner, answer) in owners.into_iter().zip(answers) {
-        if let Some(FileReport { outcome: Ok(tables), .. }) = reports.get_mut(owner) {
+        if let Some(tables) = tables.get_mut(owner) {
             tables.push(answer);
         }
     }
-    Ok(DirectoryReport { files: reports })
+    let reports = paths.iter().zip(tables).enumerate().map(|(at, (path, tables))| FileReport {
+        path: path.clone(),
+        format: formats.get(at).copied().map(DataFormat::Table),
+        outcome: Ok(Imported::Tables(tables)),
+    });
+    Ok(DirectoryReport { files: reports.collect() })
+}
+
+/// Imports a file whose format is known, in a commit of its own.
+fn one(
+    session: &Session,
+    request: &ImportDirectoryRequest,
+    path: &Path,
+    format: DataFormat,
+    control: &Control,
+) -> Result<Imported> {
+    match format {
+        DataFormat::Table(format) => {
+            let mut tables = FileTables::open(path, Some(format), &request.table)?;
+            session.import_tables(&mut tables, control).map(Imported::Tables)
+        }
+        DataFormat::Result(format) => {
+            control.check()?;
+            (format.file().import)(session, path, &request.results, control).map(Imported::Results)
+        }
+    }
 }
 
 /// Each file in a commit of its own.
-fn one_by_one<S: TableService + ?Sized>(
-    session: &S,
+fn one_by_one(
+    session: &Session,
     request: &ImportDirectoryRequest,
     paths: Vec<PathBuf>,
     control: &Control,
 ) -> DirectoryReport {
     let report = |path: PathBuf| {
         let full = request.path.join(&path);
-        let mut format = request.format;
-        let outcome = control
+        let format = control
             .check()
-            .and_then(|()| FileTables::open(&full, request.format, &request.table))
-            .and_then(|(mut tables, found)| {
-                format = Some(found);
-                session.import_tables(&mut tables, control)
-            });
-        FileReport { path, format, outcome }
+            .and_then(|()| request.format.map_or_else(|| DataFormat::of_file(&full), Ok));
+        let outcome =
+            format.clone().and_then(|format| one(session, request, &full, format, control));
+        FileReport { path, format: format.ok(), outcome }
     };
     DirectoryReport { files: paths.into_iter().map(report).collect() }
 }
 
-pub(crate) fn import<S: TableService + ?Sized>(
-    session: &S,
+pub(crate) fn import(
+    session: &Session,
     request: &ImportDirectoryRequest,
     control: &Control,
 ) -> Result<DirectoryReport> {

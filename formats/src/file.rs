@@ -1,15 +1,15 @@
 //! A file as a source of its tables.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use stationdb::tables::{
     CreateTableRequest, ImportTableRequest, RowSource, SourceTable, TableSource,
 };
-use stationdb::{Control, Error, Result};
+use stationdb::{Control, Result};
 
-use crate::format::{FileFormat, START_BYTES};
+use crate::data_format::DataFormat;
+use crate::format::FileFormat;
+use crate::opened::open;
 use crate::{csv, parquet};
 
 /// The tables of a file.
@@ -24,26 +24,17 @@ impl FileTables {
     /// named by the file.
     ///
     /// # Errors
-    /// `Io`; those of [`FileFormat::find`].
+    /// `Io`; those of [`DataFormat::of_file`]; `Unsupported` for a file with test results.
     pub(crate) fn open(
         path: &Path,
         format: Option<FileFormat>,
         request: &ImportTableRequest,
-    ) -> Result<(Self, FileFormat)> {
-        let failed = |error| Error::io(format_args!("reading {}", path.display()), error);
-        let mut file = File::open(path).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Error::invalid(format!("{} is no file", path.display())));
-        }
+    ) -> Result<Self> {
         let format = match format {
             Some(format) => format,
-            None => {
-                let mut start = Vec::with_capacity(START_BYTES);
-                file.by_ref().take(START_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
-                file.seek(SeekFrom::Start(0)).map_err(failed)?;
-                FileFormat::find(&start, path)?
-            }
+            None => DataFormat::of_file(path)?.table()?,
         };
+        let file = open(path)?;
         let mut request = request.clone();
         if request.id.is_none() {
             let table = request.table.get_or_insert_with(CreateTableRequest::default);
@@ -55,7 +46,7 @@ impl FileTables {
             FileFormat::Csv => csv::source(&request, file),
             FileFormat::Parquet => parquet::source(&request, Box::new(file)),
         };
-        Ok((Self { request, rows, is_at_table: false }, format))
+        Ok(Self { request, rows, is_at_table: false })
     }
 }
 

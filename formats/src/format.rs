@@ -1,4 +1,4 @@
-//! The formats of files, and how the format of a file is found.
+//! The formats of files with tables, and how the format of a file is found.
 
 use std::fmt;
 use std::path::Path;
@@ -7,10 +7,7 @@ use std::str::FromStr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
-/// Bytes at the start of a file that tell its format.
-pub(crate) const START_BYTES: usize = foreign::START_BYTES;
-
-/// The format of a file.
+/// The format of a file with tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileFormat {
@@ -79,28 +76,6 @@ impl FileFormat {
         let has = |format: &Self| format.extensions().contains(&extension.as_str());
         Self::ALL.iter().copied().find(has)
     }
-
-    /// The format of a file, by its first bytes, and where they have no mark by its name.
-    ///
-    /// # Errors
-    /// `Unsupported` for a file of another format, which is named if it is known, and for a name
-    /// that tells no format.
-    pub fn find(start: &[u8], path: &Path) -> Result<Self> {
-        if let Some(format) = Self::of_bytes(start) {
-            return Ok(format);
-        }
-        if let Some(what) = foreign::marked(start) {
-            return Err(Error::unsupported(format!("the file is not imported: {what}")));
-        }
-        Self::of_name(path).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            Error::unsupported(format!(
-                "neither the first bytes of the file nor its name tell its format; say that it is \
-                 one of {}",
-                known.join(", ")
-            ))
-        })
-    }
 }
 
 impl fmt::Display for FileFormat {
@@ -145,6 +120,7 @@ mod tests {
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
             (b"t,v\n", "a.log", "csv, parquet"),
             (b"t,v\n", "csv", "csv, parquet"),
+            (b"{\"dut_id\": 1}", "a.csv", "import_results_file"),
         ];
         for (start, name, part) in refused {
             let error = find(start, name).unwrap_err();

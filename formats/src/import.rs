@@ -1,4 +1,4 @@
-//! The imports of files, as calls of a session.
+//! The imports of files with tables, as calls of a session.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,13 +6,12 @@ use std::path::Path;
 use stationdb::tables::{ImportTableRequest, ImportTableResponse, TableService};
 use stationdb::{Control, Result};
 
-use crate::directory::{self, DirectoryReport, ImportDirectoryRequest};
 use crate::file::FileTables;
 use crate::format::FileFormat;
 use crate::parquet::ReadSeek;
 use crate::{csv, parquet};
 
-/// Imports of files, for every handle that has the service of tables.
+/// Imports of files with tables, for every handle that has the service of tables.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -94,7 +93,7 @@ pub trait ImportFiles: TableService {
     ///
     /// # Errors
     /// As [`import_csv`](Self::import_csv) and [`import_parquet`](Self::import_parquet); `Io`;
-    /// `Unsupported` for a file whose format is unknown.
+    /// `Unsupported` for a file whose format is unknown, and for one with test results.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -120,43 +119,8 @@ pub trait ImportFiles: TableService {
         format: Option<FileFormat>,
         control: &Control,
     ) -> Result<Vec<ImportTableResponse>> {
-        let (mut tables, _) = FileTables::open(path, format, &request)?;
+        let mut tables = FileTables::open(path, format, &request)?;
         self.import_tables(&mut tables, control)
-    }
-
-    /// Imports the files of a directory. The report lists each as imported or refused, with the
-    /// reason.
-    ///
-    /// Each file is one commit, unless all are one.
-    ///
-    /// # Errors
-    /// `Io` for a directory that cannot be listed; `LimitExceeded` for more than 10,000 files or 16
-    /// levels; with `all_or_nothing` the errors of the first file that is refused, with its name.
-    ///
-    /// ```
-    /// # fn main() -> stationdb::Result<()> {
-    /// # let directory = tempfile::tempdir()?;
-    /// use stationdb::{Control, Identity, Store};
-    /// use stationdb_formats::{ImportDirectoryRequest, ImportFiles};
-    ///
-    /// let store = Store::open(directory.path().join("store"))?;
-    /// let session = store.session(Identity::user("ada"));
-    /// let day = directory.path().join("day");
-    /// std::fs::create_dir(&day)?;
-    /// std::fs::write(day.join("ramp.csv"), "t,volts\n1,0.5\n")?;
-    /// std::fs::write(day.join("photo.png"), b"\x89PNG\r\n")?;
-    /// let request = ImportDirectoryRequest::new(&day);
-    /// let report = session.import_directory(&request, &Control::default())?;
-    /// assert_eq!((report.imported().count(), report.refused().count()), (1, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn import_directory(
-        &self,
-        request: &ImportDirectoryRequest,
-        control: &Control,
-    ) -> Result<DirectoryReport> {
-        directory::import(self, request, control)
     }
 }
 

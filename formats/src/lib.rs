@@ -1,10 +1,11 @@
 //! Readers of the files that others write: tables of measured rows from CSV and Parquet, and the
 //! records of test programs.
 //!
-//! [`ImportFiles`] gives a session the imports of files; each format has a module, whose `source`
-//! is a [`RowSource`](stationdb::tables::RowSource). [`openhtf`] reads the records of `OpenHTF`,
-//! [`teststand`] the reports of `TestStand`, [`atml`] test results of IEEE 1636.1, and
-//! [`results_csv`] results from CSV.
+//! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
+//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it those
+//! of files with test results: records of `OpenHTF` ([`openhtf`]), reports of `TestStand`
+//! ([`teststand`]), documents of IEEE 1636.1 ([`atml`]) and CSV ([`results_csv`]); and of directories
+//! with files of both kinds. [`DataFormat`] finds what a file is.
 //!
 //! The feature `zones` has the names of time zones, such as `Europe/Berlin`, for times without a
 //! zone.
@@ -15,6 +16,7 @@ pub mod atml;
 pub mod csv;
 #[cfg(test)]
 mod damage_tests;
+mod data_format;
 mod directory;
 mod file;
 mod format;
@@ -25,12 +27,16 @@ mod import;
 mod limits;
 mod moment;
 mod numbered;
+mod opened;
 pub mod openhtf;
 mod opening;
 mod options;
 pub mod parquet;
-pub mod results;
+mod result_file;
+mod result_format;
+mod results;
 pub mod results_csv;
+mod results_file;
 pub mod teststand;
 mod xml;
 mod zone;
@@ -40,6 +46,10 @@ mod zone;
 mod sizes;
 
 pub use crate::parquet::ReadSeek;
-pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest};
+pub use data_format::DataFormat;
+pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest, Imported};
 pub use format::FileFormat;
 pub use import::ImportFiles;
+pub use result_format::ResultFormat;
+pub use results::{ResultOptions, ResultsReport};
+pub use results_file::ImportResults;

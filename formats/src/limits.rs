@@ -14,14 +14,16 @@ pub(crate) const IMPORT_PAGE_RATIO: usize = 1000;
 pub(crate) const IMPORT_PAGES: usize = 1_000_000;
 /// Bytes of one page header of a Parquet file.
 pub(crate) const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
+/// Bytes of a file that is read as a whole, such as a record of OpenHTF.
+pub(crate) const WHOLE_FILE_BYTES: u64 = 512 * 1024 * 1024;
 /// Files of one directory that is imported, with those of the directories below it.
 pub(crate) const DIRECTORY_FILES: usize = 10_000;
 /// Levels of directories below one that is imported.
 pub(crate) const DIRECTORY_DEPTH: usize = 16;
-/// Bytes of a file of results.
-pub(crate) const RESULTS_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of a CSV text of results.
+pub(crate) const RESULTS_CSV_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes of an XML document.
-pub(crate) const XML_BYTES: usize = RESULTS_BYTES;
+pub(crate) const XML_BYTES: usize = 256 * 1024 * 1024;
 /// Elements of an XML document.
 pub(crate) const XML_ELEMENTS: usize = 4_000_000;
 /// Levels of elements of an XML document. A report of `TestStand` has six for a level of steps, of

@@ -7,7 +7,7 @@ use stationdb::{Error, Result};
 
 use super::step::{Steps, duration};
 use crate::results::step::NewResult;
-use crate::results::{Clock, ImportOptions, Told, file, outcome_status};
+use crate::results::{Clock, ResultOptions, Told, file, outcome_status};
 use crate::xml::{self, Element};
 
 /// The name of a test without one.
@@ -24,7 +24,7 @@ const MEMBERS: [&str; 3] = ["name", "startDateTime", "endDateTime"];
 /// # Errors
 /// `InvalidArgument` with the line of what cannot be read; `Unsupported` for another edition; the
 /// errors of reading XML.
-pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)> {
+pub(super) fn read(bytes: &[u8], options: &ResultOptions) -> Result<(Vec<NewResult>, Told)> {
     let clock = Clock::new(options.time_zone.as_deref())?;
     let document = xml::read(bytes).map_err(|error| error.context("reading an ATML document"))?;
     let root = document.root();
@@ -75,7 +75,7 @@ pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResu
 fn results_of(
     test: Element<'_>,
     edition: &str,
-    options: &ImportOptions,
+    options: &ResultOptions,
     clock: &Clock,
     told: &mut Told,
     results: &mut Vec<NewResult>,

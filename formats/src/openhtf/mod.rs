@@ -23,11 +23,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod file;
 mod json;
 mod measurement;
-mod options;
 mod phase;
 mod record;
+mod report;
 mod sha1;
 mod table;
 mod validators;
@@ -36,12 +37,14 @@ use std::path::Path;
 
 use stationdb::{Result, Session};
 
-pub use options::{ImportOptions, ImportReport};
+pub use crate::results::ResultOptions as ImportOptions;
 use record::Record;
+pub use report::ImportReport;
 
-use crate::results::ImportOptions as Rules;
+use crate::result_format::ResultFormat;
 use crate::results::commit::{Original, commit};
-use crate::results::file;
+use crate::results::file::whole_file;
+use crate::results::{ResultFile, ResultsReport};
 
 /// Imports one record.
 ///
@@ -63,23 +66,9 @@ use crate::results::file;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Result<ImportReport> {
-    let Record { result, file_name } = record::read(record, options)?;
-    let original = Original {
-        bytes: record,
-        noun: "the OpenHTF record",
-        sum_property: "openhtf.sha256",
-        extension: "openhtf.json",
-        mime_type: "application/json",
-    };
-    let rules = Rules {
-        workspace: options.workspace.clone(),
-        again: options.again,
-        file_name: Some(file_name),
-        ..Rules::new()
-    };
-    let report = commit(session, original, vec![result], &rules)?;
+    let report = import_results(session, record, options)?;
     Ok(ImportReport {
-        result_id: report.result_ids.into_iter().next().unwrap_or_default(),
+        result_id: report.results.into_iter().next().unwrap_or_default(),
         steps: report.steps,
         measurements: report.measurements,
         tables: report.tables,
@@ -87,10 +76,37 @@ pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Resu
     })
 }
 
+/// The format in the table of formats.
+pub(crate) static FILE: ResultFile = ResultFile {
+    is_start: file::is_start,
+    extensions: &["json"],
+    import: |session, path, options, control| {
+        import_results(&session.with_control(control), &whole_file(path)?, options)
+    },
+};
+
+fn import_results(
+    session: &Session,
+    record: &[u8],
+    options: &ImportOptions,
+) -> Result<ResultsReport> {
+    let Record { result, file_name } = record::read(record, options)?;
+    let original = Original {
+        bytes: record,
+        name: Some(&file_name),
+        format: ResultFormat::OpenHtf,
+        noun: "the OpenHTF record",
+        sum_property: "openhtf.sha256",
+        extension: "openhtf.json",
+        mime_type: "application/json",
+    };
+    commit(session, original, vec![result], options)
+}
+
 /// Imports the record in a file.
 ///
 /// # Errors
-/// As [`import`]; `Io` for a file that cannot be read; `LimitExceeded` for one of more than 256 MiB.
+/// As [`import`]; `Io` for a file that cannot be read; `LimitExceeded` for one of more than 512 MiB.
 /// The error names the file.
 ///
 /// ```
@@ -109,7 +125,6 @@ pub fn import_file(
     options: &ImportOptions,
 ) -> Result<ImportReport> {
     let path = path.as_ref();
-    let record = file::bytes(path)?;
-    import(session, &record, options)
+    import(session, &whole_file(path)?, options)
         .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }

@@ -6,8 +6,8 @@ use stationdb::results::{CreateResultRequest, StatusType};
 use stationdb::{Error, Result};
 
 use super::json::{At, Json};
-use super::options::ImportOptions;
 use super::phase::{of_phase, of_subtest, status, times};
+use crate::results::ResultOptions;
 use crate::results::step::{NewResult, NewStep};
 
 /// The name of a test without one.
@@ -42,7 +42,7 @@ pub(super) struct Record {
 ///
 /// # Errors
 /// `InvalidArgument` with the place of what cannot be read.
-pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<Record> {
+pub(super) fn read(bytes: &[u8], options: &ResultOptions) -> Result<Record> {
     let json: Json = serde_json::from_slice(bytes).map_err(|error| {
         Error::invalid(format!("reading an OpenHTF record: this is no JSON: {error}"))
             .with_source(error)
@@ -66,7 +66,7 @@ pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<Record> {
     Ok(Record { result: NewResult { request, steps: steps(&record)? }, file_name })
 }
 
-fn result(record: &At<'_>, options: &ImportOptions) -> Result<CreateResultRequest> {
+fn result(record: &At<'_>, options: &ResultOptions) -> Result<CreateResultRequest> {
     let text = |of: &At<'_>, name: &str| -> Result<Option<String>> {
         let text = of.member(name)?.and_then(|value| value.json.text());
         Ok(text.filter(|text| !text.trim().is_empty()))

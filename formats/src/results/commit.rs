@@ -14,19 +14,24 @@ use stationdb::serde_json::Value;
 use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, TableId};
 use stationdb::{Control, Error, Result, Session, Transaction};
 
-use super::options::{ImportOptions, ImportReport};
+use super::options::ResultOptions;
+use super::report::ResultsReport;
 use super::step::{NewResult, NewStep};
 use super::text::hex;
+use crate::result_format::ResultFormat;
 
 /// The file that results come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Original<'o> {
     pub(crate) bytes: &'o [u8],
+    /// Its name, if it has one.
+    pub(crate) name: Option<&'o str>,
+    pub(crate) format: ResultFormat,
     /// What it is in messages, such as `the OpenHTF record`.
     pub(crate) noun: &'static str,
     /// The property that has the sum of the bytes.
     pub(crate) sum_property: &'static str,
-    /// The end of the file's name, unless the options have a name.
+    /// The end of the file's name, if it has none.
     pub(crate) extension: &'static str,
     pub(crate) mime_type: &'static str,
 }
@@ -47,10 +52,10 @@ pub(crate) fn commit(
     session: &Session,
     original: Original<'_>,
     mut results: Vec<NewResult>,
-    options: &ImportOptions,
-) -> Result<ImportReport> {
+    options: &ResultOptions,
+) -> Result<ResultsReport> {
     let sum = hex(&Sha256::digest(original.bytes));
-    let name = file_name(original, results.first(), options);
+    let name = file_name(original, results.first());
     // Before the contents are written, and once more where nobody can come between.
     refuse_again(session, original, &sum, options)?;
     let contents = contents(session, original, &mut results, &name, options)?;
@@ -60,16 +65,17 @@ pub(crate) fn commit(
     })
 }
 
-/// The name of the attached file: that of the options, or one of serial number and start.
-fn file_name(original: Original<'_>, first: Option<&NewResult>, options: &ImportOptions) -> String {
-    let name = options.file_name.clone().unwrap_or_else(|| {
+/// The name of the attached file: its own, or one of serial number and start.
+fn file_name(original: Original<'_>, first: Option<&NewResult>) -> String {
+    let of_result = || {
         let request = first.map(|result| &result.request);
         let serial = request.and_then(|request| request.serial_number.clone());
         let start = request.and_then(|request| request.started_at);
         let start = start.map_or(0, |start| start.timestamp_millis()).to_string();
         let parts = serial.into_iter().chain([start, original.extension.to_owned()]);
         parts.collect::<Vec<_>>().join(".")
-    });
+    };
+    let name = original.name.map_or_else(of_result, str::to_owned);
     name.replace(['/', '\\'], "_")
 }
 
@@ -77,7 +83,7 @@ fn refuse_again(
     results: &impl ResultService,
     original: Original<'_>,
     sum: &str,
-    options: &ImportOptions,
+    options: &ResultOptions,
 ) -> Result<()> {
     if options.again {
         return Ok(());
@@ -104,7 +110,7 @@ fn contents(
     original: Original<'_>,
     results: &mut [NewResult],
     name: &str,
-    options: &ImportOptions,
+    options: &ResultOptions,
 ) -> Result<VecDeque<Content>> {
     let steps = results.iter().flat_map(|result| &result.steps);
     let attachments = steps.flat_map(NewStep::all_attachments);
@@ -133,13 +139,13 @@ fn create(
     results: Vec<NewResult>,
     contents: VecDeque<Content>,
     sum: &str,
-    options: &ImportOptions,
-) -> Result<ImportReport> {
+    options: &ResultOptions,
+) -> Result<ResultsReport> {
     let files = contents
         .into_iter()
         .map(|Content { writer, request }| transaction.commit_file(writer, request));
     let files = files.collect::<Result<Vec<FileId>>>()?;
-    let mut report = ImportReport { files: files.clone(), ..ImportReport::default() };
+    let mut report = ResultsReport { files: files.clone(), ..ResultsReport::new(original.format) };
     let Some((file, attached)) = files.split_last() else {
         return Err(Error::corrupt("internal error: a file was not written; report it"));
     };
@@ -180,7 +186,7 @@ fn create(
             transaction.update_results(vec![change], false, false)?.require_all()?;
         }
         report.tables.extend(tables);
-        report.result_ids.push(result_id);
+        report.results.push(result_id);
     }
     Ok(report)
 }

@@ -1,35 +1,34 @@
-//! What an import of results is told, and what it tells.
+//! What an import of test results is told.
 
-use stationdb::files::FileId;
-use stationdb::results::TestResultId;
-use stationdb::tables::TableId;
+use std::collections::BTreeMap;
 
-/// How a file of results is imported.
+/// How test results are imported, whatever the format of their file.
 ///
 /// ```
-/// use stationdb_formats::results::ImportOptions;
+/// use stationdb_formats::ResultOptions;
 ///
-/// let options = ImportOptions::new().part_number("PN-7").time_zone("+02:00").again(true);
+/// let options = ResultOptions::new().part_number("PN-7").time_zone("+02:00").again(true);
 /// assert_eq!(options.part_number.as_deref(), Some("PN-7"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct ImportOptions {
-    /// The part number of the results, instead of that of the file.
+pub struct ResultOptions {
+    /// The part number of the results, instead of that in the file.
     pub part_number: Option<String>,
     /// The workspace of everything that is created; the session's default when absent.
     pub workspace: Option<String>,
-    /// Whether a file is imported although results came from it.
+    /// Whether a file is imported although there are results of it.
     pub again: bool,
     /// The zone of times without one, such as `+02:00` or `Europe/Berlin`; UTC when absent.
-    /// `REFUSE` refuses them. Names need the feature `zones`.
+    /// `REFUSE` refuses them. Names need the feature `zones`. Records of `OpenHTF` have no such
+    /// times.
     pub time_zone: Option<String>,
-    /// The name of the file that is attached. When absent it is made of the serial number and the
-    /// start of the first result, or is that of the imported file.
-    pub file_name: Option<String>,
+    /// The columns of members in CSV, by the names of the members; members without one have the
+    /// column with one of their usual names. An empty name keeps a member without a column.
+    pub columns: BTreeMap<String, String>,
 }
 
-impl ImportOptions {
+impl ResultOptions {
     /// The options that change nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -64,28 +63,10 @@ impl ImportOptions {
         self
     }
 
-    /// Sets [`file_name`](Self::file_name).
+    /// Names the column of a member in CSV.
     #[must_use]
-    pub fn file_name(mut self, file_name: impl Into<String>) -> Self {
-        self.file_name = Some(file_name.into());
+    pub fn map(mut self, member: impl Into<String>, column: impl Into<String>) -> Self {
+        self.columns.insert(member.into(), column.into());
         self
     }
-}
-
-/// What an import of a file created.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ImportReport {
-    /// The results, in the order of the file.
-    pub result_ids: Vec<TestResultId>,
-    /// How many steps they have, on all levels.
-    pub steps: usize,
-    /// How many measurements the steps have.
-    pub measurements: usize,
-    /// The tables of measurements with many values.
-    pub tables: Vec<TableId>,
-    /// The files: what the results attached, and last the imported file.
-    pub files: Vec<FileId>,
-    /// What was left out or doubtful, each with the number of times and the first line.
-    pub warnings: Vec<String>,
 }

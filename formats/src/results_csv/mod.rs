@@ -1,7 +1,7 @@
 //! Results from CSV, in which a row is a measurement, or a unit.
 //!
 //! Columns have the members of results by their usual names, or by
-//! [`columns`](ImportOptions::columns). Where a column has the values of measurements and another
+//! [`columns`](crate::ResultOptions::columns). Where a column has the values of measurements and another
 //! one their names, rows with one serial number and run, or start, become one result. Otherwise
 //! each row becomes a result, and each column of numbers a measurement of it.
 //!
@@ -16,8 +16,8 @@
 //! let session = store.session(Identity::user("ada"));
 //! let text = b"serial,status,vout [V]\nlow limit,,4.9\nhigh limit,,5.1\nSN-1,PASS,5.01\n";
 //! let imported = results_csv::import(&session, text, &ImportOptions::new())?;
-//! assert_eq!((imported.result_ids.len(), imported.measurements), (1, 1));
-//! let result = session.get_result(&imported.result_ids[0])?;
+//! assert_eq!((imported.results.len(), imported.measurements), (1, 1));
+//! let result = session.get_result(&imported.results[0])?;
 //! assert_eq!(result.status.map(|status| status.status_type), Some(StatusType::Passed));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -36,12 +36,14 @@ use stationdb::{Error, Result, Session};
 use self::columns::{Columns, Member};
 use self::unit::Reading;
 use crate::csv::Texts;
-use crate::limits::{RESULTS_BYTES, RESULTS_CSV_VALUES};
+use crate::limits::{RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
 use crate::options::ImportOptions as TextOptions;
+use crate::result_format::ResultFormat;
 use crate::results::commit::{Original, commit};
+use crate::results::file::import_file as import_whole;
 use crate::results::parameter::number;
 use crate::results::step::NewResult;
-use crate::results::{Clock, ImportReport, Told, file};
+use crate::results::{Clock, ResultFile, ResultsReport, Told};
 
 pub use options::ImportOptions;
 
@@ -51,7 +53,7 @@ pub use options::ImportOptions;
 /// `InvalidArgument` for bytes that are no CSV and for a start that is no time, with line and
 /// column, and for options that name no member or column; `LimitExceeded` for more than 256 MiB or
 /// 16,000,000 values; `Conflict` for a file that a visible result came from, with the id of that
-/// result, unless [`again`](crate::results::ImportOptions::again) is set; the errors of creating
+/// result, unless [`again`](crate::ResultOptions::again) is set; the errors of creating
 /// results, steps and files. After an error nothing was changed.
 ///
 /// ```
@@ -64,20 +66,31 @@ pub use options::ImportOptions;
 /// let text = b"unit,test,reading\nU1,Vout,5.01\nU1,Iout,0.2\n";
 /// let options = ImportOptions::new().map("serialNumber", "unit");
 /// let imported = results_csv::import(&session, text, &options)?;
-/// assert_eq!((imported.result_ids.len(), imported.steps), (1, 2));
+/// assert_eq!((imported.results.len(), imported.steps), (1, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Result<ImportReport> {
+pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Result<ResultsReport> {
+    import_named(session, bytes, None, options)
+}
+
+fn import_named(
+    session: &Session,
+    bytes: &[u8],
+    name: Option<&str>,
+    options: &ImportOptions,
+) -> Result<ResultsReport> {
     let (results, told) = read(bytes, options)?;
     let original = Original {
         bytes,
+        name,
+        format: ResultFormat::Csv,
         noun: "the CSV file of results",
         sum_property: "results_csv.sha256",
         extension: "results.csv",
         mime_type: "text/csv",
     };
     let report = commit(session, original, results, &options.common)?;
-    Ok(ImportReport { warnings: told.finish(), ..report })
+    Ok(ResultsReport { warnings: told.finish(), ..report })
 }
 
 /// Imports the text in a file.
@@ -100,18 +113,26 @@ pub fn import_file(
     session: &Session,
     path: impl AsRef<Path>,
     options: &ImportOptions,
-) -> Result<ImportReport> {
-    file::import(path.as_ref(), &options.common, |bytes, common| {
-        import(session, bytes, &options.clone().common(common.clone()))
-    })
+) -> Result<ResultsReport> {
+    import_whole(path.as_ref(), |bytes, name| import_named(session, bytes, name, options))
 }
+
+/// The format in the table of formats. No bytes tell it from other CSV.
+pub(crate) static FILE: ResultFile = ResultFile {
+    is_start: |_| false,
+    extensions: &[],
+    import: |session, path, options, control| {
+        let options = ImportOptions::new().common(options.clone());
+        import_file(&session.with_control(control), path, &options)
+    },
+};
 
 /// The results of a text.
 fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)> {
     let context = |error: Error| error.context("reading CSV of results");
-    if bytes.len() > RESULTS_BYTES {
+    if bytes.len() > RESULTS_CSV_BYTES {
         return Err(context(Error::limit(format!(
-            "the text has more than {RESULTS_BYTES} bytes; write fewer results into a file"
+            "the text has more than {RESULTS_CSV_BYTES} bytes; write fewer results into a file"
         ))));
     }
     let separator = options.separator.map(|separator| {

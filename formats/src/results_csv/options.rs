@@ -1,10 +1,8 @@
 //! What an import of results from CSV is told.
 
-use std::collections::BTreeMap;
-
 use stationdb::tables::DateOrder;
 
-use crate::results;
+use crate::results::ResultOptions;
 
 /// How a CSV text of results is imported.
 ///
@@ -12,16 +10,13 @@ use crate::results;
 /// use stationdb_formats::results_csv::ImportOptions;
 ///
 /// let options = ImportOptions::new().map("serialNumber", "Barcode").program_name("Final test");
-/// assert_eq!(options.columns["serialNumber"], "Barcode");
+/// assert_eq!(options.common.columns["serialNumber"], "Barcode");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// What all imports of results are told.
-    pub common: results::ImportOptions,
-    /// The columns of members, by the names of the members; members without one have the column
-    /// with one of their usual names. An empty name keeps a member without a column.
-    pub columns: BTreeMap<String, String>,
+    /// What all imports of results are told; also the columns of members.
+    pub common: ResultOptions,
     /// The columns of measurements, where a row is a unit; all columns of numbers that are no
     /// member when absent.
     pub measurements: Option<Vec<String>>,
@@ -46,7 +41,7 @@ impl ImportOptions {
 
     /// Sets [`common`](Self::common).
     #[must_use]
-    pub fn common(mut self, common: results::ImportOptions) -> Self {
+    pub fn common(mut self, common: ResultOptions) -> Self {
         self.common = common;
         self
     }
@@ -54,7 +49,7 @@ impl ImportOptions {
     /// Names the column of a member.
     #[must_use]
     pub fn map(mut self, member: impl Into<String>, column: impl Into<String>) -> Self {
-        self.columns.insert(member.into(), column.into());
+        self.common = self.common.map(member, column);
         self
     }
 

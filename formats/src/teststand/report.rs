@@ -11,7 +11,7 @@ use super::prop::Prop;
 use super::step::{Steps, seconds, text_of};
 use crate::results::parameter::number;
 use crate::results::step::NewResult;
-use crate::results::{Clock, ImportOptions, Told, file, sequencer_status};
+use crate::results::{Clock, ResultOptions, Told, file, sequencer_status};
 use crate::xml::{self, Element};
 
 /// The name of a test without one.
@@ -24,7 +24,7 @@ const MEMBERS: [&str; 4] =
 ///
 /// # Errors
 /// `InvalidArgument` with the line of what cannot be read; the errors of reading XML.
-pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)> {
+pub(super) fn read(bytes: &[u8], options: &ResultOptions) -> Result<(Vec<NewResult>, Told)> {
     let clock = Clock::new(options.time_zone.as_deref())?;
     let document = xml::read(bytes).map_err(|error| error.context("reading a TestStand report"))?;
     let root = document.root();
@@ -63,14 +63,14 @@ pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResu
 
 fn result(
     report: Element<'_>,
-    options: &ImportOptions,
+    options: &ResultOptions,
     clock: &Clock,
     told: &mut Told,
 ) -> Result<NewResult> {
     let props = Prop::inside(report, told);
     let get = |name: &str| props.iter().copied().find(|prop| prop.name() == name);
-    let text = |names: [&str; 2]| {
-        let found = get(names[0]).and_then(|prop| prop.below(&[names[1]])).and_then(Prop::text);
+    let text = |[outer, inner]: [&str; 2]| {
+        let found = get(outer).and_then(|prop| prop.text_of(inner));
         found.map(|text| text.trim().to_owned())
     };
     let main =
@@ -179,7 +179,7 @@ fn start(
         }
         Some(_) => {}
         None => {
-            told.note(date.line(), format!("the start {text:?} is not read, and is a property"))
+            told.note(date.line(), format!("the start {text:?} is not read, and is a property"));
         }
     }
     Ok(found.map(|time| time.at))

@@ -44,6 +44,13 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>> {
     }
 }
 
+/// Whether bytes are the start of XML, in whatever encoding, that `holds` of its letters of ASCII.
+pub(crate) fn begins(start: &[u8], holds: impl Fn(&str) -> bool) -> bool {
+    let letters = start.iter().filter(|byte| byte.is_ascii() && **byte != 0);
+    let text: String = letters.map(|byte| char::from(*byte)).collect();
+    text.trim_start().starts_with('<') && holds(&text)
+}
+
 /// The encoding that the declaration names, in lower case.
 fn declared(bytes: &[u8]) -> Option<String> {
     let head = bytes.get(..bytes.len().min(DECLARATION_BYTES))?;

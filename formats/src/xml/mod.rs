@@ -8,6 +8,7 @@ mod flat;
 mod read;
 mod tree;
 
+pub(crate) use encoding::begins;
 pub(crate) use flat::flatten;
 pub(crate) use read::read;
 pub(crate) use tree::Element;

@@ -4,12 +4,12 @@ use stationdb::prelude::*;
 use stationdb::results::{Step, TestResult};
 use stationdb::tables::DateOrder;
 use stationdb::{Error, ErrorKind, Place};
-use stationdb_formats::results::ImportReport;
+use stationdb_formats::ResultsReport;
 use stationdb_formats::results_csv::{self, ImportOptions};
 
 use super::{Bench, entry};
 
-fn import(bench: &Bench, text: &str, options: &ImportOptions) -> Result<ImportReport, Error> {
+fn import(bench: &Bench, text: &str, options: &ImportOptions) -> Result<ResultsReport, Error> {
     results_csv::import(&bench.session, text.as_bytes(), options)
 }
 
@@ -19,7 +19,7 @@ fn results(text: &str, options: &ImportOptions) -> (Vec<(TestResult, Vec<Step>)>
     let bench = Bench::new();
     let report = import(&bench, text, options).unwrap();
     let results = report
-        .result_ids
+        .results
         .iter()
         .map(|id| (bench.session.get_result(id).unwrap(), bench.steps_of(id.as_str())));
     (results.collect(), report.warnings)

@@ -38,7 +38,7 @@ fn yields_and_capability_of_a_file() {
     let bench = Bench::new();
     let options = ImportOptions::new().program_name("P1");
     let report = results_csv::import(&bench.session, text().as_bytes(), &options).unwrap();
-    assert_eq!((report.result_ids.len(), report.measurements), (8, 8));
+    assert_eq!((report.results.len(), report.measurements), (8, 8));
     let control = stationdb::Control::default();
 
     let yields = bench.session.yields(YieldsRequest::new(), &control).unwrap();

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use stationdb::prelude::*;
 use stationdb::results::{QueryResultsRequest, QueryStepsRequest, Step, TestResult};
 use stationdb::{Error, Identity, Session, Store};
-use stationdb_formats::results::{ImportOptions, ImportReport};
+use stationdb_formats::{ResultOptions, ResultsReport};
 use stationdb_formats::{atml as atml_import, results_csv, teststand as teststand_import};
 use tempfile::TempDir;
 
@@ -53,8 +53,8 @@ impl Bench {
         &self,
         format: Format,
         bytes: &[u8],
-        options: &ImportOptions,
-    ) -> Result<ImportReport, Error> {
+        options: &ResultOptions,
+    ) -> Result<ResultsReport, Error> {
         match format {
             Format::TestStand => teststand_import::import(&self.session, bytes, options),
             Format::Atml => atml_import::import(&self.session, bytes, options),
@@ -68,10 +68,10 @@ impl Bench {
     /// Imports what is right and has one result; returns it with its steps and the warnings.
     #[track_caller]
     fn one(&self, format: Format, text: &str) -> (TestResult, Vec<Step>, Vec<String>) {
-        let report = self.import(format, text.as_bytes(), &ImportOptions::new()).unwrap();
-        assert_eq!(report.result_ids.len(), 1);
-        let result = self.session.get_result(&report.result_ids[0]).unwrap();
-        let steps = self.steps_of(report.result_ids[0].as_str());
+        let report = self.import(format, text.as_bytes(), &ResultOptions::new()).unwrap();
+        assert_eq!(report.results.len(), 1);
+        let result = self.session.get_result(&report.results[0]).unwrap();
+        let steps = self.steps_of(report.results[0].as_str());
         assert_eq!(steps.len(), report.steps);
         (result, steps, report.warnings)
     }
@@ -93,7 +93,7 @@ impl Bench {
     #[track_caller]
     fn refusal(&self, format: Format, bytes: &[u8]) -> Error {
         let before = self.counts();
-        let error = self.import(format, bytes, &ImportOptions::new()).unwrap_err();
+        let error = self.import(format, bytes, &ResultOptions::new()).unwrap_err();
         assert_eq!(self.counts(), before);
         error
     }

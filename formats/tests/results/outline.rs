@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use stationdb::chrono::{DateTime, Datelike as _, Utc};
 use stationdb::prelude::*;
 use stationdb::results::{Status, Step, TestResult};
-use stationdb_formats::results::ImportReport;
+use stationdb_formats::ResultsReport;
 
 use super::Bench;
 
 /// Results with their steps and files, and the warnings. Ids that the store generates are numbers.
-pub fn outline(bench: &Bench, report: &ImportReport) -> String {
+pub fn outline(bench: &Bench, report: &ResultsReport) -> String {
     let mut text = String::new();
-    for id in &report.result_ids {
+    for id in &report.results {
         let result = bench.session.get_result(id).unwrap();
         result_lines(&result, &mut text);
         for step in bench.steps_of(id.as_str()) {

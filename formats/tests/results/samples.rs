@@ -2,8 +2,9 @@
 
 use stationdb::ErrorKind;
 use stationdb::prelude::*;
-use stationdb_formats::results::ImportOptions;
-use stationdb_formats::results_csv;
+use stationdb_formats::{
+    ImportResults as _, ResultFormat, ResultOptions, atml, results_csv, teststand,
+};
 
 use super::outline::outline;
 use super::{Bench, Format, files, samples};
@@ -16,7 +17,7 @@ fn samples_become_their_outlines() {
         let path = files().join(&name);
         let report = if name == "csv_long_german.csv" {
             let options = results_csv::ImportOptions::new()
-                .common(ImportOptions::new().time_zone("+01:00"))
+                .common(ResultOptions::new().time_zone("+01:00"))
                 .program_name("Endtest");
             let options = [
                 ("serialNumber", "Seriennummer"),
@@ -32,8 +33,15 @@ fn samples_become_their_outlines() {
             .fold(options, |options, (member, column)| options.map(member, column));
             results_csv::import_file(&bench.session, &path, &options)
         } else {
-            let options = ImportOptions::new().file_name(&name);
-            bench.import(Format::of(&name), &bytes, &options)
+            let options = ResultOptions::new();
+            match Format::of(&name) {
+                Format::TestStand => teststand::import_file(&bench.session, &path, &options),
+                Format::Atml => atml::import_file(&bench.session, &path, &options),
+                Format::Csv => {
+                    let options = results_csv::ImportOptions::new().common(options);
+                    results_csv::import_file(&bench.session, &path, &options)
+                }
+            }
         };
         let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
         let found = outline(&bench, &report);
@@ -51,7 +59,7 @@ fn samples_become_their_outlines() {
         assert_eq!(error.kind(), ErrorKind::Conflict, "{name}: {error}");
         let (kind, id) = error.resource().unwrap();
         assert_eq!(kind, "TestResult");
-        assert!(report.result_ids.iter().any(|known| known.as_str() == id), "{name}");
+        assert!(report.results.iter().any(|known| known.as_str() == id), "{name}");
     }
 }
 
@@ -73,14 +81,14 @@ fn samples_that_were_cut_leave_nothing() {
 fn options_change_the_import() {
     let bench = Bench::new();
     let path = files().join("atml5_supply.xml");
-    let options = ImportOptions::new();
-    let first = stationdb_formats::atml::import_file(&bench.session, &path, &options).unwrap();
+    let options = ResultOptions::new();
+    let first = atml::import_file(&bench.session, &path, &options).unwrap();
     let options = options.again(true).part_number("PN-9").workspace("line").time_zone("+02:00");
-    let second = stationdb_formats::atml::import_file(&bench.session, &path, &options).unwrap();
-    assert_ne!(first.result_ids, second.result_ids);
+    let second = atml::import_file(&bench.session, &path, &options).unwrap();
+    assert_ne!(first.results, second.results);
     assert!(!first.warnings.is_empty());
     assert!(second.warnings.is_empty(), "{:?}", second.warnings);
-    let result = bench.session.get_result(&second.result_ids[0]).unwrap();
+    let result = bench.session.get_result(&second.results[0]).unwrap();
     assert_eq!(result.part_number.as_deref(), Some("PN-9"));
     assert_eq!(result.workspace.as_deref(), Some("line"));
     let start = result.started_at.unwrap().to_rfc3339();
@@ -89,6 +97,40 @@ fn options_change_the_import() {
     let file = bench.session.get_files(query).unwrap().available_files.remove(0);
     assert_eq!(file.workspace, "line");
     assert_eq!(file.properties["Name"], "atml5_supply.xml");
-    let missing = stationdb_formats::teststand::import_file(&bench.session, "none.xml", &options);
+    let missing = teststand::import_file(&bench.session, "none.xml", &options);
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::Io);
+}
+
+/// The seam finds XML by its first bytes, whatever the name; CSV of results only where it is named.
+#[test]
+fn the_seam_knows_the_formats() {
+    let bench = Bench::new();
+    for (name, bytes) in samples() {
+        let expected = match Format::of(&name) {
+            Format::TestStand => ResultFormat::TestStand,
+            Format::Atml => ResultFormat::Atml,
+            Format::Csv => {
+                assert_eq!(ResultFormat::of_bytes(&bytes), None, "{name}");
+                continue;
+            }
+        };
+        let start = &bytes[..bytes.len().min(4096)];
+        assert_eq!(ResultFormat::find(start, "a.csv".as_ref()).unwrap(), expected, "{name}");
+        let (path, control) = (files().join(&name), stationdb::Control::default());
+        let options = ResultOptions::new();
+        let report = bench.session.import_results_file(&path, None, &options, &control).unwrap();
+        assert_eq!(report.format, expected);
+    }
+    for other in ["<Orders/>", "x <Reports>", "<a b='urn:IEEE-1671:2010'/>"] {
+        assert_eq!(ResultFormat::of_bytes(other.as_bytes()), None, "{other}");
+    }
+    let path = files().join("csv_wide_judged.csv");
+    let options = ResultOptions::new().map("serialNumber", "Linie").map("operator", "Barcode");
+    let control = stationdb::Control::default();
+    let format = Some(ResultFormat::Csv);
+    let report = bench.session.import_results_file(&path, format, &options, &control).unwrap();
+    assert_eq!((report.format, report.results.len()), (ResultFormat::Csv, 3));
+    let result = bench.session.get_result(&report.results[2]).unwrap();
+    assert_eq!(result.serial_number.as_deref(), Some("L2"));
+    assert_eq!(result.operator.as_deref(), Some("B3"));
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use stationdb_formats::{DirectoryReport, FileFormat, ImportDirectoryRequest};
+use stationdb_formats::{
+    DataFormat, DirectoryReport, FileFormat, ImportDirectoryRequest, ResultFormat, ResultOptions,
+};
 use tempfile::TempDir;
 
 use super::column;
@@ -85,12 +87,12 @@ fn a_report_lists_each_file_of_a_directory_as_imported_or_refused() {
     let (directory, _store, session) = day(files);
     let mut request = ImportDirectoryRequest::new(directory.path());
     let report = import(&session, &request).unwrap();
-    let told: Vec<(&Path, Option<FileFormat>, bool)> = report
+    let told: Vec<(&Path, Option<DataFormat>, bool)> = report
         .files
         .iter()
         .map(|file| (file.path.as_path(), file.format, file.outcome.is_ok()))
         .collect();
-    let (csv, parquet) = (Some(FileFormat::Csv), Some(FileFormat::Parquet));
+    let [csv, parquet] = [FileFormat::Csv, FileFormat::Parquet].map(|f| Some(DataFormat::Table(f)));
     let expected = [
         (Path::new("1.csv"), csv, true),
         (Path::new("2.csv"), csv, false),
@@ -101,7 +103,7 @@ fn a_report_lists_each_file_of_a_directory_as_imported_or_refused() {
     let refused: Vec<&Error> = report.refused().map(|(_, error)| error).collect();
     assert_eq!(refused[0].place(), Some(&Place::Line { line: 2, column: None }));
     assert!(refused[1].message().contains("PNG"), "{}", refused[1]);
-    assert_eq!(report.imported().map(|(_, tables)| tables[0].row_count).sum::<i64>(), 5);
+    assert_eq!(report.imported().map(|(_, one)| one.tables()[0].row_count).sum::<i64>(), 5);
     assert_eq!(names(&session), ["1", "3"]);
     request.recursive = true;
     let report = import(&session, &request).unwrap();
@@ -127,10 +129,92 @@ fn a_refused_file_refuses_all_when_all_are_one_commit() {
     assert!(error.message().contains("importing 2.csv"), "{error}");
     std::fs::write(directory.path().join("2.csv"), "t,volts\n4,5\n").unwrap();
     let report = import(&session, &request).unwrap();
-    let counts: Vec<i64> = report.imported().map(|(_, tables)| tables[0].row_count).collect();
+    let counts: Vec<i64> = report.imported().map(|(_, one)| one.tables()[0].row_count).collect();
     assert_eq!(counts, [2, 1, 2]);
-    assert_eq!(report.files[1].format, Some(FileFormat::Csv));
+    assert_eq!(report.files[1].format, Some(DataFormat::Table(FileFormat::Csv)));
     assert_eq!(names(&session), ["1", "2", "3"]);
+}
+
+const RECORD: &[u8] = b"{\"dut_id\": \"SN-1\", \"outcome\": \"PASS\", \"phases\": []}";
+
+fn serial_numbers(session: &Session) -> Vec<String> {
+    let request = stationdb::results::QueryResultsRequest::new();
+    let results = session.query_results(request).unwrap().results;
+    results.into_iter().filter_map(|result| result.serial_number).collect()
+}
+
+#[test]
+fn files_with_results_are_imported_beside_those_with_tables() {
+    let files: &[(&str, &[u8])] =
+        &[("1.csv", CSV.as_bytes()), ("2.txt", RECORD), ("3.json", b"{\"dut_id\": ")];
+    let (directory, _store, session) = day(files);
+    let results = ResultOptions::new().part_number("PN-7");
+    let mut request = ImportDirectoryRequest::new(directory.path()).results(results);
+    let report = import(&session, &request).unwrap();
+    let openhtf = Some(DataFormat::Result(ResultFormat::OpenHtf));
+    assert_eq!(report.files[0].outcome.as_ref().unwrap().tables()[0].row_count, 2);
+    let results = report.files[1].outcome.as_ref().unwrap().results().unwrap();
+    let result = session.get_result(&results.results[0]).unwrap();
+    assert_eq!(result.part_number.as_deref(), Some("PN-7"));
+    assert_eq!((results.results.len(), results.files.len()), (1, 1));
+    assert_eq!((report.files[1].format, report.files[2].format), (openhtf, openhtf));
+    let refused = report.files[2].outcome.as_ref().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+    assert_eq!(
+        (names(&session), serial_numbers(&session)),
+        (vec!["1".into()], vec!["SN-1".into()])
+    );
+    // The same files again: a table is made twice, a result is not unless it is asked for.
+    let report = import(&session, &request).unwrap();
+    let kinds: Vec<Option<ErrorKind>> =
+        report.files.iter().map(|file| file.outcome.as_ref().err().map(Error::kind)).collect();
+    assert_eq!(kinds, [None, Some(ErrorKind::Conflict), Some(ErrorKind::InvalidArgument)]);
+    request.results.again = true;
+    import(&session, &request).unwrap();
+    assert_eq!(serial_numbers(&session), ["SN-1", "SN-1"]);
+}
+
+#[test]
+fn results_are_refused_where_all_files_are_one_commit() {
+    let (directory, _store, session) = day(&[("1.csv", CSV.as_bytes()), ("2.json", RECORD)]);
+    let mut request = ImportDirectoryRequest::new(directory.path());
+    request.all_or_nothing = true;
+    let error = import(&session, &request).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("importing 2.json") && error.message().contains("openhtf"));
+    assert_eq!((names(&session).len(), serial_numbers(&session).len()), (0, 0));
+    // A format that is said is that of all files.
+    request.format = Some(DataFormat::Table(FileFormat::Csv));
+    let error = import(&session, &request).unwrap_err();
+    assert!(error.message().contains("importing 2.json"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+#[test]
+fn each_call_takes_files_of_its_own_kind() {
+    let (directory, _store, session) = day(&[("1.csv", CSV.as_bytes()), ("2.csv", RECORD)]);
+    let path = |name: &str| directory.path().join(name);
+    let control = Control::default();
+    let results = |name: &str, format: Option<ResultFormat>| {
+        session.import_results_file(&path(name), format, &ResultOptions::new(), &control)
+    };
+    let error = results("1.csv", None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("import_file"), "{error}");
+    let error = results("1.csv", Some(ResultFormat::OpenHtf)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let error =
+        session.import_file(ImportTableRequest::new(), &path("2.csv"), None, &control).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("import_results_file"), "{error}");
+    assert_eq!(results("none", None).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(results("2.csv", None).unwrap().results.len(), 1);
+    let cancelled = Control::default();
+    cancelled.cancel();
+    let (format, options) = (Some(ResultFormat::OpenHtf), ResultOptions::new().again(true));
+    let error = session.import_results_file(&path("2.csv"), format, &options, &cancelled);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(serial_numbers(&session).len(), 1);
 }
 
 /// The files of a logger go into one table, whose rows are numbered on from file to file.

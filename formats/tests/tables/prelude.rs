@@ -10,7 +10,7 @@ pub(crate) use stationdb::{
     Control, Error, ErrorKind, Identity, Place, Position, Result, Session, Store, StoreOptions,
     What,
 };
-pub(crate) use stationdb_formats::ImportFiles;
+pub(crate) use stationdb_formats::{ImportFiles, ImportResults};
 
 pub(crate) fn disk() -> SharedDisk {
     Arc::new(MemoryDisk::default())
