@@ -8,8 +8,8 @@ use std::str::FromStr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
-use crate::file;
 use crate::format::FileFormat;
+use crate::opened::open;
 use crate::result_format::ResultFormat;
 use crate::stdf;
 
@@ -109,7 +109,7 @@ impl DataFormat {
     /// ```
     pub fn of_file(path: &Path) -> Result<Self> {
         let mut start = Vec::with_capacity(START_BYTES);
-        file::open(path)?
+        open(path)?
             .take(START_BYTES as u64)
             .read_to_end(&mut start)
             .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
@@ -141,6 +141,16 @@ impl DataFormat {
                 "the file has a table ({format}) and no test results; import it with import_file"
             ))),
         }
+    }
+}
+
+impl FileFormat {
+    /// The format of a file, by its first bytes, and where they have no mark by its name.
+    ///
+    /// # Errors
+    /// As [`DataFormat::find`]; `Unsupported` for a file with test results.
+    pub fn find(start: &[u8], path: &Path) -> Result<Self> {
+        DataFormat::find(start, path)?.table()
     }
 }
 

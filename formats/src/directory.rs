@@ -12,7 +12,7 @@ use crate::data_format::DataFormat;
 use crate::file::FileTables;
 use crate::format::FileFormat;
 use crate::limits;
-use crate::results_file::{ImportResults as _, ResultOptions, ResultsReport};
+use crate::results::{ResultOptions, ResultsReport};
 
 /// Which files of a directory are imported, and how.
 #[derive(Clone, Debug, Default)]
@@ -275,9 +275,10 @@ fn one(
             let mut tables = FileTables::open(path, Some(format), &request.table)?;
             session.import_tables(&mut tables, control).map(Imported::Tables)
         }
-        DataFormat::Result(format) => session
-            .import_results_file(path, Some(format), &request.results, control)
-            .map(Imported::Results),
+        DataFormat::Result(format) => {
+            control.check()?;
+            (format.file().import)(session, path, &request.results, control).map(Imported::Results)
+        }
     }
 }
 

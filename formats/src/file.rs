@@ -1,15 +1,15 @@
 //! A file as a source of its tables.
 
-use std::fs::File;
 use std::path::Path;
 
 use stationdb::tables::{
     CreateTableRequest, ImportTableRequest, RowSource, SourceTable, TableSource,
 };
-use stationdb::{Control, Error, Result};
+use stationdb::{Control, Result};
 
 use crate::data_format::DataFormat;
 use crate::format::FileFormat;
+use crate::opened::open;
 use crate::tdms::TdmsOptions;
 use crate::touchstone::TouchstoneOptions;
 use crate::{csv, lvm, parquet, tdms, touchstone};
@@ -53,19 +53,6 @@ impl FileTables {
             }
         }))
     }
-}
-
-/// Opens a file for reading.
-///
-/// # Errors
-/// `Io`; `InvalidArgument` for a directory or a device.
-pub(crate) fn open(path: &Path) -> Result<File> {
-    let failed = |error| Error::io(format_args!("reading {}", path.display()), error);
-    let is_file = std::fs::metadata(path).map_err(failed)?.is_file();
-    if !is_file {
-        return Err(Error::invalid(format!("{} is no file", path.display())));
-    }
-    File::open(path).map_err(failed)
 }
 
 impl TableSource for FileTables {

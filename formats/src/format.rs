@@ -108,14 +108,6 @@ impl FileFormat {
         let has = |format: &Self| format.extensions().contains(&extension.as_str());
         Self::ALL.iter().copied().find(has)
     }
-
-    /// The format of a file, by its first bytes, and where they have no mark by its name.
-    ///
-    /// # Errors
-    /// As [`DataFormat::find`]; `Unsupported` for a file with test results.
-    pub fn find(start: &[u8], path: &Path) -> Result<Self> {
-        DataFormat::find(start, path)?.table()
-    }
 }
 
 impl fmt::Display for FileFormat {

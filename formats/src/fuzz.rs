@@ -6,7 +6,7 @@ use stationdb::tables::{
     BinaryForm, DataType, DateOrder, ImportTableRequest, RowSource, SourceTable, TableSchema,
     TableSource,
 };
-use stationdb::{Control, Result};
+use stationdb::{Control, ErrorKind, Result};
 
 use crate::csv::CsvImport;
 use crate::lvm;
@@ -18,11 +18,14 @@ use crate::touchstone::{self, TouchstoneOptions};
 
 /// Every target: its name, which is also the name of its corpus directory, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("atml_import", fuzz_atml_import),
     ("csv_import", fuzz_csv_import),
     ("lvm_import", fuzz_lvm_import),
     ("parquet_import", fuzz_parquet_import),
+    ("results_csv", fuzz_results_csv),
     ("stdf_records", fuzz_stdf_records),
     ("tdms_import", fuzz_tdms_import),
+    ("teststand_import", fuzz_teststand_import),
     ("touchstone_import", fuzz_touchstone_import),
 ];
 
@@ -207,6 +210,33 @@ pub fn fuzz_touchstone_import(data: &[u8]) {
     ] {
         let input = Box::new(std::io::Cursor::new(data.to_vec()));
         drop(read_tables(touchstone::tables(&request, input, &options).as_mut()));
+    }
+}
+
+/// Any bytes are a document of ATML, or an error.
+pub fn fuzz_atml_import(data: &[u8]) {
+    is_results(crate::atml::count(data));
+}
+
+/// Any text is CSV of results, or an error.
+pub fn fuzz_results_csv(data: &[u8]) {
+    is_results(crate::results_csv::count(data));
+}
+
+/// Any bytes are a report of `TestStand`, or an error.
+pub fn fuzz_teststand_import(data: &[u8]) {
+    is_results(crate::teststand::count(data));
+}
+
+/// What is read has results, and what is refused is refused for its bytes.
+fn is_results(count: Result<usize>) {
+    match count {
+        Ok(count) => assert!(count > 0),
+        Err(error) => {
+            let kinds =
+                [ErrorKind::InvalidArgument, ErrorKind::LimitExceeded, ErrorKind::Unsupported];
+            assert!(kinds.contains(&error.kind()), "{error:?}");
+        }
     }
 }
 

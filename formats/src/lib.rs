@@ -2,16 +2,20 @@
 //! measurement files and Touchstone, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
-//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
-//! those of files with test results, such as the records of `OpenHTF` ([`openhtf`]), and of
-//! directories with files of both kinds. [`DataFormat`] finds what a file is.
+//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it those
+//! of files with test results: records of `OpenHTF` ([`openhtf`]), reports of `TestStand`
+//! ([`teststand`]), documents of IEEE 1636.1 ([`atml`]) and CSV ([`results_csv`]); and of directories
+//! with files of both kinds. [`DataFormat`] finds what a file is.
 //!
 //! The feature `zones` has the names of time zones, such as `Europe/Berlin`, for times without a
 //! zone.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod atml;
 pub mod csv;
+#[cfg(test)]
+mod damage_tests;
 mod data_format;
 mod directory;
 mod export;
@@ -27,16 +31,21 @@ mod lines;
 pub mod lvm;
 mod moment;
 mod numbered;
+mod opened;
 pub mod openhtf;
 mod opening;
 mod options;
 pub mod parquet;
+mod result_file;
 mod result_format;
+mod results;
+pub mod results_csv;
 mod results_file;
 pub mod stdf;
 pub mod tdms;
-mod text;
+pub mod teststand;
 pub mod touchstone;
+mod xml;
 mod zone;
 
 #[cfg(test)]
@@ -50,4 +59,5 @@ pub use export::ExportFiles;
 pub use format::FileFormat;
 pub use import::ImportFiles;
 pub use result_format::ResultFormat;
-pub use results_file::{ImportResults, ResultOptions, ResultsReport};
+pub use results::{ResultOptions, ResultsReport};
+pub use results_file::ImportResults;

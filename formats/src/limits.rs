@@ -41,6 +41,25 @@ pub(crate) const TDMS_PLACES: usize = 1_000_000;
 pub(crate) const DIRECTORY_FILES: usize = 10_000;
 /// Levels of directories below one that is imported.
 pub(crate) const DIRECTORY_DEPTH: usize = 16;
+/// Bytes of a CSV text of results.
+pub(crate) const RESULTS_CSV_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of an XML document.
+pub(crate) const XML_BYTES: usize = 256 * 1024 * 1024;
+/// Elements of an XML document.
+pub(crate) const XML_ELEMENTS: usize = 4_000_000;
+/// Levels of elements of an XML document. A report of `TestStand` has six for a level of steps, of
+/// which a result has 100.
+pub(crate) const XML_DEPTH: usize = 700;
+/// Attributes of one element of an XML document.
+pub(crate) const XML_ATTRIBUTES: usize = 256;
+/// Levels of one value that becomes JSON.
+pub(crate) const VALUE_DEPTH: usize = 64;
+/// Bytes of the path of a value that has no member.
+pub(crate) const PATH_BYTES: usize = 1_024;
+/// Values of a CSV text of results.
+pub(crate) const RESULTS_CSV_VALUES: usize = 16_000_000;
+/// Different warnings of an import of results; more are counted.
+pub(crate) const RESULTS_WARNINGS: usize = 1_000;
 
 #[cfg(test)]
 #[path = "../../tests/common/holds_at.rs"]

@@ -2,91 +2,12 @@
 
 use std::path::Path;
 
-use stationdb::files::FileId;
-use stationdb::results::TestResultId;
-use stationdb::tables::TableId;
 use stationdb::{Control, Result, Session};
 
 use crate::data_format::DataFormat;
 use crate::directory::{self, DirectoryReport, ImportDirectoryRequest};
 use crate::result_format::ResultFormat;
-
-/// How test results are imported, whatever the format of their file.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ResultOptions {
-    /// The part number of the results, instead of that in the file.
-    pub part_number: Option<String>,
-    /// The workspace of everything that is created; the session's default when absent.
-    pub workspace: Option<String>,
-    /// Whether a file is imported although there are results of it.
-    pub again: bool,
-}
-
-impl ResultOptions {
-    /// The options that change nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets [`part_number`](Self::part_number).
-    #[must_use]
-    pub fn part_number(mut self, part_number: impl Into<String>) -> Self {
-        self.part_number = Some(part_number.into());
-        self
-    }
-
-    /// Sets [`workspace`](Self::workspace).
-    #[must_use]
-    pub fn workspace(mut self, workspace: impl Into<String>) -> Self {
-        self.workspace = Some(workspace.into());
-        self
-    }
-
-    /// Sets [`again`](Self::again).
-    #[must_use]
-    pub fn again(mut self, again: bool) -> Self {
-        self.again = again;
-        self
-    }
-}
-
-/// What an import of test results created.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ResultsReport {
-    /// The format of the file.
-    pub format: ResultFormat,
-    /// The results, in the order of the file.
-    pub results: Vec<TestResultId>,
-    /// How many steps they have, on all levels.
-    pub steps: usize,
-    /// How many measurements the steps have.
-    pub measurements: usize,
-    /// The tables that belong to the results.
-    pub tables: Vec<TableId>,
-    /// The files that belong to the results.
-    pub files: Vec<FileId>,
-    /// What the caller should look at, because it may not be what the file means, with the place
-    /// that says so.
-    pub warnings: Vec<String>,
-}
-
-impl ResultsReport {
-    /// The report of an import that created nothing yet.
-    pub(crate) fn new(format: ResultFormat) -> Self {
-        Self {
-            format,
-            results: Vec::new(),
-            steps: 0,
-            measurements: 0,
-            tables: Vec::new(),
-            files: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
-}
+use crate::results::{ResultOptions, ResultsReport};
 
 /// Imports of files with test results, and of directories with files of any kind.
 pub trait ImportResults {

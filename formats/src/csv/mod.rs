@@ -11,6 +11,7 @@ mod quick;
 mod reader;
 mod records;
 mod sniff;
+mod texts;
 mod value;
 mod workers;
 
@@ -36,6 +37,7 @@ use self::layout::Clock;
 use self::reader::CsvReader;
 use self::records::Records;
 use self::sniff::has_values_only;
+pub(crate) use self::texts::Texts;
 use self::value::NULL_TEXTS;
 use self::workers::{Built, ColumnSource, Plan, Rows, Workers};
 use crate::numbered;

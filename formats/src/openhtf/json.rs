@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::Number;
 use stationdb::{Error, Result};
 
-use crate::text::shortest;
+use crate::results::text::shortest;
 
 /// A JSON value. Members of objects are in the order of the text; repeated ones are kept.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,59 +5,51 @@ use std::collections::BTreeMap;
 use stationdb::Result;
 
 use super::json::{At, Json};
-use super::table::NewTable;
+use super::table::table_of;
 use super::validators;
+use crate::results::step::Parameter;
 
 /// What the package calls the unit of a value that has none.
 const NO_DIMENSION: &str = "No dimension";
 
-/// A parameter of a step, and the table of its values if it has dimensions.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Parameter {
-    pub(super) entry: BTreeMap<String, String>,
-    pub(super) table: Option<NewTable>,
-}
-
-impl Parameter {
-    /// The parameter of a measurement with this name, of a phase.
-    ///
-    /// # Errors
-    /// `InvalidArgument` at what is no measurement.
-    pub(super) fn new(phase: &str, name: &str, measurement: &At<'_>) -> Result<Self> {
-        let mut entry = BTreeMap::new();
-        let mut put = |key: &str, text: &str| entry.insert(key.to_owned(), text.to_owned());
-        put("name", name);
-        let unit = unit_of(measurement)?;
-        if let Some(unit) = unit {
-            put("units", unit);
-        }
-        if let Some(text) = measurement.text("docstring")? {
-            put("docstring", text);
-        }
-        if let Some(status) = status_of(measurement)? {
-            put("status", status);
-        }
-        let validators = measurement.list("validators")?;
-        let validators: Vec<&str> = validators.iter().map(At::as_text).collect::<Result<_>>()?;
-        for (key, text) in validators::entries(&validators) {
-            put(key, &text);
-        }
-        let value = measurement.member("measured_value")?;
-        let dimensions = measurement
-            .member("dimensions")?
-            .filter(|dimensions| !matches!(dimensions.json, Json::List(items) if items.is_empty()));
-        let table = match (dimensions, value) {
-            (Some(dimensions), Some(values)) => {
-                Some(NewTable::new(format!("{phase}.{name}"), &dimensions, unit, &values)?)
-            }
-            (None, Some(value)) => {
-                put("measurement", &value.json.text().unwrap_or_default());
-                None
-            }
-            (_, None) => None,
-        };
-        Ok(Self { entry, table })
+/// The parameter of a measurement with this name, of a phase.
+///
+/// # Errors
+/// `InvalidArgument` at what is no measurement.
+pub(super) fn parameter(phase: &str, name: &str, measurement: &At<'_>) -> Result<Parameter> {
+    let mut entry = BTreeMap::new();
+    let mut put = |key: &str, text: &str| entry.insert(key.to_owned(), text.to_owned());
+    put("name", name);
+    let unit = unit_of(measurement)?;
+    if let Some(unit) = unit {
+        put("units", unit);
     }
+    if let Some(text) = measurement.text("docstring")? {
+        put("docstring", text);
+    }
+    if let Some(status) = status_of(measurement)? {
+        put("status", status);
+    }
+    let validators = measurement.list("validators")?;
+    let validators: Vec<&str> = validators.iter().map(At::as_text).collect::<Result<_>>()?;
+    for (key, text) in validators::entries(&validators) {
+        put(key, &text);
+    }
+    let value = measurement.member("measured_value")?;
+    let dimensions = measurement
+        .member("dimensions")?
+        .filter(|dimensions| !matches!(dimensions.json, Json::List(items) if items.is_empty()));
+    let table = match (dimensions, value) {
+        (Some(dimensions), Some(values)) => {
+            Some(table_of(format!("{phase}.{name}"), &dimensions, unit, &values)?)
+        }
+        (None, Some(value)) => {
+            put("measurement", &value.json.text().unwrap_or_default());
+            None
+        }
+        (_, None) => None,
+    };
+    Ok(Parameter { entry, table })
 }
 
 fn unit_of<'j>(measurement: &At<'j>) -> Result<Option<&'j str>> {

@@ -23,7 +23,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod commit;
 mod file;
 mod json;
 mod measurement;
@@ -38,10 +37,14 @@ use std::path::Path;
 
 use stationdb::{Result, Session};
 
-pub use crate::results_file::ResultOptions as ImportOptions;
-pub(crate) use file::FILE;
+pub use crate::results::ResultOptions as ImportOptions;
 use record::Record;
 pub use report::ImportReport;
+
+use crate::result_format::ResultFormat;
+use crate::results::commit::{Original, commit};
+use crate::results::file::whole_file;
+use crate::results::{ResultFile, ResultsReport};
 
 /// Imports one record.
 ///
@@ -63,7 +66,41 @@ pub use report::ImportReport;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Result<ImportReport> {
-    commit::commit(session, record, &Record::read(record, options)?, options)
+    let report = import_results(session, record, options)?;
+    Ok(ImportReport {
+        result_id: report.results.into_iter().next().unwrap_or_default(),
+        steps: report.steps,
+        measurements: report.measurements,
+        tables: report.tables,
+        files: report.files,
+    })
+}
+
+/// The format in the table of formats.
+pub(crate) static FILE: ResultFile = ResultFile {
+    is_start: file::is_start,
+    extensions: &["json"],
+    import: |session, path, options, control| {
+        import_results(&session.with_control(control), &whole_file(path)?, options)
+    },
+};
+
+fn import_results(
+    session: &Session,
+    record: &[u8],
+    options: &ImportOptions,
+) -> Result<ResultsReport> {
+    let Record { result, file_name } = record::read(record, options)?;
+    let original = Original {
+        bytes: record,
+        name: Some(&file_name),
+        format: ResultFormat::OpenHtf,
+        noun: "the OpenHTF record",
+        sum_property: "openhtf.sha256",
+        extension: "openhtf.json",
+        mime_type: "application/json",
+    };
+    commit(session, original, vec![result], options)
 }
 
 /// Imports the record in a file.
@@ -88,6 +125,6 @@ pub fn import_file(
     options: &ImportOptions,
 ) -> Result<ImportReport> {
     let path = path.as_ref();
-    import(session, &file::read(path)?, options)
+    import(session, &whole_file(path)?, options)
         .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }

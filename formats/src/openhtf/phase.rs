@@ -4,148 +4,97 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stationdb::Result;
 use stationdb::chrono::{DateTime, Utc};
-use stationdb::results::{CreateStepRequest, StatusType, StepData};
+use stationdb::results::{CreateStepRequest, StatusType};
 
 use super::json::{At, Json};
-use super::measurement::Parameter;
+use super::measurement::parameter;
 use super::sha1::sha1;
-use crate::text::hex;
+use crate::results::step::{Attachment, NewStep};
+use crate::results::text::hex;
 
 const DATA_MODEL: &str = "OpenHTF";
 
-/// A step, without what is known when its tables and files are there.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct NewStep {
-    pub(super) request: CreateStepRequest,
-    /// What went wrong.
-    pub(super) text: Option<String>,
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) attachments: Vec<Attachment>,
-    pub(super) children: Vec<NewStep>,
+/// The step of a phase.
+///
+/// # Errors
+/// `InvalidArgument` at what is no phase.
+pub(super) fn of_phase(number: usize, phase: &At<'_>) -> Result<NewStep> {
+    let name = phase.text("name")?.unwrap_or_default();
+    let result = phase.member("result")?;
+    let returned = result.as_ref().map(|result| result.member("phase_result")).transpose()?;
+    // A phase that was stopped by its time limit returned nothing.
+    let has_timed_out = returned.as_ref().is_some_and(Option::is_none);
+    let exception = returned.flatten().filter(|returned| matches!(returned.json, Json::Object(_)));
+    let text = exception.map(|exception| exception_text(&exception)).transpose()?;
+    let status = status(
+        phase,
+        &[
+            ("PASS", StatusType::Passed),
+            ("FAIL", StatusType::Failed),
+            ("SKIP", StatusType::Skipped),
+            ("ERROR", if has_timed_out { StatusType::TimedOut } else { StatusType::Errored }),
+        ],
+    )?;
+    let parameters = phase.object("measurements")?;
+    let parameters = parameters.iter().map(|(key, measurement)| {
+        parameter(name, measurement.text("name")?.unwrap_or(key), measurement)
+    });
+    let attachments = phase.object("attachments")?;
+    let attachments = attachments.iter().map(|(name, attachment)| attached(name, attachment));
+    Ok(NewStep {
+        request: request(phase, status)?
+            .step_id(format!("phase-{number}"))
+            .name(name)
+            .step_type("Phase"),
+        text,
+        parameters: parameters.collect::<Result<_>>()?,
+        attachments: attachments.collect::<Result<_>>()?,
+        ..NewStep::default()
+    })
+}
+
+/// The step of a subtest.
+///
+/// # Errors
+/// `InvalidArgument` at what is no subtest.
+pub(super) fn of_subtest(number: usize, subtest: &At<'_>) -> Result<NewStep> {
+    let status = status(
+        subtest,
+        &[
+            ("PASS", StatusType::Passed),
+            ("FAIL", StatusType::Failed),
+            ("STOP", StatusType::Terminated),
+        ],
+    )?;
+    let request = request(subtest, status)?
+        .step_id(format!("subtest-{number}"))
+        .name(subtest.text("name")?.unwrap_or_default())
+        .step_type("Subtest");
+    Ok(NewStep { request, ..NewStep::default() })
 }
 
 /// A file that a phase attached.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Attachment {
-    pub(super) name: String,
-    pub(super) mime_type: Option<String>,
-    pub(super) sha1: Option<String>,
-    /// The content, if the record has it.
-    pub(super) content: Option<Vec<u8>>,
-}
-
-impl NewStep {
-    /// The step of a phase.
-    ///
-    /// # Errors
-    /// `InvalidArgument` at what is no phase.
-    pub(super) fn of_phase(number: usize, phase: &At<'_>) -> Result<Self> {
-        let name = phase.text("name")?.unwrap_or_default();
-        let result = phase.member("result")?;
-        let returned = result.as_ref().map(|result| result.member("phase_result")).transpose()?;
-        // A phase that was stopped by its time limit returned nothing.
-        let has_timed_out = returned.as_ref().is_some_and(Option::is_none);
-        let exception =
-            returned.flatten().filter(|returned| matches!(returned.json, Json::Object(_)));
-        let text = exception.map(|exception| exception_text(&exception)).transpose()?;
-        let status = status(
-            phase,
-            &[
-                ("PASS", StatusType::Passed),
-                ("FAIL", StatusType::Failed),
-                ("SKIP", StatusType::Skipped),
-                ("ERROR", if has_timed_out { StatusType::TimedOut } else { StatusType::Errored }),
-            ],
-        )?;
-        let parameters = phase.object("measurements")?;
-        let parameters = parameters.iter().map(|(key, measurement)| {
-            Parameter::new(name, measurement.text("name")?.unwrap_or(key), measurement)
-        });
-        let attachments = phase.object("attachments")?;
-        let attachments =
-            attachments.iter().map(|(name, attachment)| Attachment::new(name, attachment));
-        Ok(Self {
-            request: request(phase, status)?
-                .step_id(format!("phase-{number}"))
-                .name(name)
-                .step_type("Phase"),
-            text,
-            parameters: parameters.collect::<Result<_>>()?,
-            attachments: attachments.collect::<Result<_>>()?,
-            children: Vec::new(),
-        })
-    }
-
-    /// The step of a subtest.
-    ///
-    /// # Errors
-    /// `InvalidArgument` at what is no subtest.
-    pub(super) fn of_subtest(number: usize, subtest: &At<'_>) -> Result<Self> {
-        let status = status(
-            subtest,
-            &[
-                ("PASS", StatusType::Passed),
-                ("FAIL", StatusType::Failed),
-                ("STOP", StatusType::Terminated),
-            ],
-        )?;
-        let request = request(subtest, status)?
-            .step_id(format!("subtest-{number}"))
-            .name(subtest.text("name")?.unwrap_or_default())
-            .step_type("Subtest");
-        Ok(Self { request, ..Self::default() })
-    }
-
-    /// The number of steps, this one and those below it.
-    pub(super) fn count(&self) -> usize {
-        1 + self.children.iter().map(Self::count).sum::<usize>()
-    }
-
-    /// The number of measurements of this step and of those below it.
-    pub(super) fn measurement_count(&self) -> usize {
-        self.parameters.len() + self.children.iter().map(Self::measurement_count).sum::<usize>()
-    }
-
-    /// The attachments of this step and of those below it, in their order.
-    pub(super) fn all_attachments(&self) -> Vec<&Attachment> {
-        let below = self.children.iter().flat_map(Self::all_attachments);
-        self.attachments.iter().chain(below).collect()
-    }
-
-    /// The data of the step, without the tables of its parameters.
-    pub(super) fn data(text: Option<String>, parameters: Vec<Parameter>) -> Option<StepData> {
-        if text.is_none() && parameters.is_empty() {
-            return None;
-        }
-        let entries = parameters.into_iter().map(|parameter| parameter.entry);
-        let data = StepData::new().parameters(entries.collect::<Vec<_>>());
-        Some(data.maybe_text(text))
-    }
-}
-
-impl Attachment {
-    fn new(name: &str, attachment: &At<'_>) -> Result<Self> {
-        let sha1_text = attachment.text("sha1")?.map(str::to_ascii_lowercase);
-        let content = match attachment.member("data")? {
-            Some(data) => {
-                let content = STANDARD
-                    .decode(data.as_text()?)
-                    .map_err(|error| data.error(format_args!("this is no base64: {error}")))?;
-                let found = hex(&sha1(&content));
-                if let Some(told) = sha1_text.as_ref().filter(|told| **told != found) {
-                    let what = format!(
-                        "the attachment has the SHA-1 {found} and not {told}: it was damaged, so \
-                         import the record from where it was written"
-                    );
-                    return Err(data.error(what));
-                }
-                Some(content)
+fn attached(name: &str, attachment: &At<'_>) -> Result<Attachment> {
+    let sha1_text = attachment.text("sha1")?.map(str::to_ascii_lowercase);
+    let content = match attachment.member("data")? {
+        Some(data) => {
+            let content = STANDARD
+                .decode(data.as_text()?)
+                .map_err(|error| data.error(format_args!("this is no base64: {error}")))?;
+            let found = hex(&sha1(&content));
+            if let Some(told) = sha1_text.as_ref().filter(|told| **told != found) {
+                let what = format!(
+                    "the attachment has the SHA-1 {found} and not {told}: it was damaged, so \
+                     import the record from where it was written"
+                );
+                return Err(data.error(what));
             }
-            None => None,
-        };
-        let mime_type = attachment.text("mimetype")?.map(str::to_owned);
-        Ok(Self { name: name.to_owned(), mime_type, sha1: sha1_text, content })
-    }
+            Some(content)
+        }
+        None => None,
+    };
+    let mime_type = attachment.text("mimetype")?.map(str::to_owned);
+    Ok(Attachment { name: name.to_owned(), mime_type, sha1: sha1_text, content })
 }
 
 fn request(of: &At<'_>, status: StatusType) -> Result<CreateStepRequest> {

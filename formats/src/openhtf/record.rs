@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use sha2::{Digest as _, Sha256};
 use stationdb::results::{CreateResultRequest, StatusType};
 use stationdb::{Error, Result};
 
-use super::ImportOptions;
 use super::json::{At, Json};
-use super::phase::{NewStep, status, times};
-use crate::text::hex;
+use super::phase::{of_phase, of_subtest, status, times};
+use crate::results::ResultOptions;
+use crate::results::step::{NewResult, NewStep};
 
-/// The property that has the sum of the record.
-pub(super) const SUM: &str = "openhtf.sha256";
 /// The name of a test without one.
 const PROGRAM: &str = "OpenHTF";
 /// The members of records.
@@ -36,46 +33,40 @@ const MEMBERS: [&str; 3] = ["test_name", "operator_name", "part_number"];
 /// What a record becomes.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    pub(super) result: CreateResultRequest,
-    pub(super) steps: Vec<NewStep>,
-    /// The SHA-256 of the record's bytes.
-    pub(super) sum: String,
+    pub(super) result: NewResult,
     /// The name of the file with the record.
     pub(super) file_name: String,
 }
 
-impl Record {
-    /// Reads a record.
-    ///
-    /// # Errors
-    /// `InvalidArgument` with the place of what cannot be read.
-    pub(super) fn read(bytes: &[u8], options: &ImportOptions) -> Result<Self> {
-        let json: Json = serde_json::from_slice(bytes).map_err(|error| {
-            Error::invalid(format!("reading an OpenHTF record: this is no JSON: {error}"))
-                .with_source(error)
-        })?;
-        let record = At::root(&json);
-        if let Json::Object(members) = &json
-            && !members.is_empty()
-            && !members.iter().any(|(member, _)| OF_RECORDS.contains(&member.as_str()))
-        {
-            return Err(Error::invalid(format!(
-                "reading an OpenHTF record: this is JSON with none of the members {}, so it is no \
-                 record of OpenHTF; give a file that its output OutputToJSON wrote",
-                OF_RECORDS.join(", ")
-            )));
-        }
-        let sum = hex(&Sha256::digest(bytes));
-        let result = result(&record, options, &sum)?;
-        let dut = record.member("dut_id")?.and_then(|dut| dut.json.text());
-        let start = record.integer("start_time_millis")?.unwrap_or_default();
-        let parts = dut.into_iter().chain([start.to_string(), "openhtf.json".to_owned()]);
-        let file_name = parts.collect::<Vec<_>>().join(".").replace(['/', '\\'], "_");
-        Ok(Self { result, steps: steps(&record)?, sum, file_name })
+/// Reads a record.
+///
+/// # Errors
+/// `InvalidArgument` with the place of what cannot be read.
+pub(super) fn read(bytes: &[u8], options: &ResultOptions) -> Result<Record> {
+    let json: Json = serde_json::from_slice(bytes).map_err(|error| {
+        Error::invalid(format!("reading an OpenHTF record: this is no JSON: {error}"))
+            .with_source(error)
+    })?;
+    let record = At::root(&json);
+    if let Json::Object(members) = &json
+        && !members.is_empty()
+        && !members.iter().any(|(member, _)| OF_RECORDS.contains(&member.as_str()))
+    {
+        return Err(Error::invalid(format!(
+            "reading an OpenHTF record: this is JSON with none of the members {}, so it is no \
+             record of OpenHTF; give a file that its output OutputToJSON wrote",
+            OF_RECORDS.join(", ")
+        )));
     }
+    let request = result(&record, options)?;
+    let dut = record.member("dut_id")?.and_then(|dut| dut.json.text());
+    let start = record.integer("start_time_millis")?.unwrap_or_default();
+    let parts = dut.into_iter().chain([start.to_string(), "openhtf.json".to_owned()]);
+    let file_name = parts.collect::<Vec<_>>().join(".").replace(['/', '\\'], "_");
+    Ok(Record { result: NewResult { request, steps: steps(&record)? }, file_name })
 }
 
-fn result(record: &At<'_>, options: &ImportOptions, sum: &str) -> Result<CreateResultRequest> {
+fn result(record: &At<'_>, options: &ResultOptions) -> Result<CreateResultRequest> {
     let text = |of: &At<'_>, name: &str| -> Result<Option<String>> {
         let text = of.member(name)?.and_then(|value| value.json.text());
         Ok(text.filter(|text| !text.trim().is_empty()))
@@ -100,7 +91,7 @@ fn result(record: &At<'_>, options: &ImportOptions, sum: &str) -> Result<CreateR
         ],
     )?;
     let (started_at, total_time) = times(record)?;
-    let mut properties = BTreeMap::from([(SUM.to_owned(), sum.to_owned())]);
+    let mut properties = BTreeMap::new();
     if record.flag("marginal")? {
         properties.insert("marginal".to_owned(), "true".to_owned());
     }
@@ -128,8 +119,7 @@ fn result(record: &At<'_>, options: &ImportOptions, sum: &str) -> Result<CreateR
         .maybe_host_name(text(record, "station_id")?)
         .maybe_operator(in_metadata("operator_name")?)
         .maybe_part_number(part_number)
-        .maybe_started_at(started_at)
-        .maybe_workspace(options.workspace.clone()))
+        .maybe_started_at(started_at))
 }
 
 /// Phases and subtests in the order of the record. A subtest is where its first phase is; one
@@ -138,13 +128,13 @@ fn steps(record: &At<'_>) -> Result<Vec<NewStep>> {
     let mut subtests: Vec<(&str, Option<NewStep>)> = Vec::new();
     for (number, subtest) in record.list("subtests")?.iter().enumerate() {
         let name = subtest.text("name")?.unwrap_or_default();
-        subtests.push((name, Some(NewStep::of_subtest(number, subtest)?)));
+        subtests.push((name, Some(of_subtest(number, subtest)?)));
     }
     // The place of each subtest among the top steps.
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut steps: Vec<NewStep> = Vec::new();
     for (number, phase) in record.list("phases")?.iter().enumerate() {
-        let step = NewStep::of_phase(number, phase)?;
+        let step = of_phase(number, phase)?;
         let Some(name) = phase.text("subtest_name")? else {
             steps.push(step);
             continue;

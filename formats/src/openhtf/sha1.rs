@@ -55,7 +55,7 @@ fn add(state: &mut [u32; 5], block: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::hex;
+    use crate::results::text::hex;
 
     #[test]
     fn sums_of_the_standard() {

@@ -1,6 +1,6 @@
 //! Limits from the texts of validators.
 
-use crate::text::{cell, shortest};
+use crate::results::text::{cell, shortest};
 
 /// A limit: its value and its text.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,12 +8,11 @@ use stationdb::{Control, Result, Session};
 use super::import::import_file;
 use super::input;
 use super::options::ImportOptions;
-use crate::result_format::{ResultFile, ResultFormat};
-use crate::results_file::{ResultOptions, ResultsReport};
+use crate::result_format::ResultFormat;
+use crate::results::{ResultFile, ResultOptions, ResultsReport};
 
 /// The format in the table of formats.
 pub(crate) static FILE: ResultFile = ResultFile {
-    name: "stdf",
     is_start,
     extensions: &["std", "stdf", "std.gz", "stdf.gz", "std.bz2", "stdf.bz2"],
     import: import_results,

@@ -73,7 +73,7 @@ impl<R: Read> Summed<R> {
 
     /// The SHA-256 of what was read.
     pub(super) fn sum(self) -> String {
-        crate::text::hex(&self.sum.finalize())
+        crate::results::text::hex(&self.sum.finalize())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The text by which a number is shown: scaled, with the prefix of its unit, and in the form that a
 //! format string of C asks for.
 
-use crate::text::cell;
+use crate::results::text::cell;
 
 /// Digits after the point that a format may ask for.
 const PRECISION_MAX: usize = 40;

@@ -1,7 +1,7 @@
 //! Limits, scales and units of a test, and the members of its measurements that they become.
 
 use super::scale::shown;
-use crate::text::cell;
+use crate::results::text::cell;
 
 /// What a record says of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]

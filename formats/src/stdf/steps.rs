@@ -226,7 +226,7 @@ fn multiple(
         if let Some((start, increment)) = inputs {
             #[expect(clippy::cast_precision_loss, reason = "a record has at most 65,535 results")]
             let input = f64::from(start) + at as f64 * f64::from(increment);
-            put(&mut entry, "input", crate::text::cell(input));
+            put(&mut entry, "input", crate::results::text::cell(input));
             if let Some(unit) = unit_in.given() {
                 put(&mut entry, "inputUnits", unit);
             }

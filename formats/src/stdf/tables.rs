@@ -20,7 +20,7 @@ use super::fields::{Form, Item, RECORD_TYPES, RecordType};
 use super::pass::{Pass, Shared, is_of_part};
 use super::value::{Bits, Value};
 use crate::parquet::ReadSeek;
-use crate::text::cell;
+use crate::results::text::cell;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 16 * 1024;

@@ -1,0 +1,221 @@
+//! Results from CSV, in which a row is a measurement, or a unit.
+//!
+//! Columns have the members of results by their usual names, or by
+//! [`columns`](crate::ResultOptions::columns). Where a column has the values of measurements and another
+//! one their names, rows with one serial number and run, or start, become one result. Otherwise
+//! each row becomes a result, and each column of numbers a measurement of it.
+//!
+//! ```
+//! use stationdb::prelude::*;
+//! use stationdb::results::StatusType;
+//! use stationdb::{Identity, Store};
+//! use stationdb_formats::results_csv::{self, ImportOptions};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let store = Store::open(directory.path().join("store"))?;
+//! let session = store.session(Identity::user("ada"));
+//! let text = b"serial,status,vout [V]\nlow limit,,4.9\nhigh limit,,5.1\nSN-1,PASS,5.01\n";
+//! let imported = results_csv::import(&session, text, &ImportOptions::new())?;
+//! assert_eq!((imported.results.len(), imported.measurements), (1, 1));
+//! let result = session.get_result(&imported.results[0])?;
+//! assert_eq!(result.status.map(|status| status.status_type), Some(StatusType::Passed));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod columns;
+mod judge;
+mod long;
+mod options;
+mod unit;
+mod wide;
+
+use std::path::Path;
+
+use stationdb::{Error, Result, Session};
+
+use self::columns::{Columns, Member};
+use self::unit::Reading;
+use crate::csv::Texts;
+use crate::limits::{RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
+use crate::options::ImportOptions as TextOptions;
+use crate::result_format::ResultFormat;
+use crate::results::commit::{Original, commit};
+use crate::results::file::import_file as import_whole;
+use crate::results::parameter::number;
+use crate::results::step::NewResult;
+use crate::results::{Clock, ResultFile, ResultsReport, Told};
+
+pub use options::ImportOptions;
+
+/// Imports a text.
+///
+/// # Errors
+/// `InvalidArgument` for bytes that are no CSV and for a start that is no time, with line and
+/// column, and for options that name no member or column; `LimitExceeded` for more than 256 MiB or
+/// 16,000,000 values; `Conflict` for a file that a visible result came from, with the id of that
+/// result, unless [`again`](crate::ResultOptions::again) is set; the errors of creating
+/// results, steps and files. After an error nothing was changed.
+///
+/// ```
+/// # use stationdb::prelude::*;
+/// # use stationdb::{Identity, Store};
+/// # use stationdb_formats::results_csv::{self, ImportOptions};
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("store"))?;
+/// # let session = store.session(Identity::user("ada"));
+/// let text = b"unit,test,reading\nU1,Vout,5.01\nU1,Iout,0.2\n";
+/// let options = ImportOptions::new().map("serialNumber", "unit");
+/// let imported = results_csv::import(&session, text, &options)?;
+/// assert_eq!((imported.results.len(), imported.steps), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Result<ResultsReport> {
+    import_named(session, bytes, None, options)
+}
+
+fn import_named(
+    session: &Session,
+    bytes: &[u8],
+    name: Option<&str>,
+    options: &ImportOptions,
+) -> Result<ResultsReport> {
+    let (results, told) = read(bytes, options)?;
+    let original = Original {
+        bytes,
+        name,
+        format: ResultFormat::Csv,
+        noun: "the CSV file of results",
+        sum_property: "results_csv.sha256",
+        extension: "results.csv",
+        mime_type: "text/csv",
+    };
+    let report = commit(session, original, results, &options.common)?;
+    Ok(ResultsReport { warnings: told.finish(), ..report })
+}
+
+/// Imports the text in a file.
+///
+/// # Errors
+/// As [`import`]; `Io` for a file that cannot be read. The error names the file.
+///
+/// ```
+/// # use stationdb::prelude::*;
+/// # use stationdb::{Identity, Store};
+/// # use stationdb_formats::results_csv::{self, ImportOptions};
+/// # let directory = tempfile::tempdir()?;
+/// # let store = Store::open(directory.path().join("store"))?;
+/// # let session = store.session(Identity::user("ada"));
+/// let error = results_csv::import_file(&session, "none.csv", &ImportOptions::new()).unwrap_err();
+/// assert!(error.message().contains("none.csv"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn import_file(
+    session: &Session,
+    path: impl AsRef<Path>,
+    options: &ImportOptions,
+) -> Result<ResultsReport> {
+    import_whole(path.as_ref(), |bytes, name| import_named(session, bytes, name, options))
+}
+
+/// The format in the table of formats. No bytes tell it from other CSV.
+pub(crate) static FILE: ResultFile = ResultFile {
+    is_start: |_| false,
+    extensions: &[],
+    import: |session, path, options, control| {
+        let options = ImportOptions::new().common(options.clone());
+        import_file(&session.with_control(control), path, &options)
+    },
+};
+
+/// The results of a text.
+fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)> {
+    let context = |error: Error| error.context("reading CSV of results");
+    if bytes.len() > RESULTS_CSV_BYTES {
+        return Err(context(Error::limit(format!(
+            "the text has more than {RESULTS_CSV_BYTES} bytes; write fewer results into a file"
+        ))));
+    }
+    let separator = options.separator.map(|separator| {
+        u8::try_from(separator).ok().filter(u8::is_ascii).ok_or_else(|| {
+            let error = Error::invalid(format!("the separator {separator:?} is not ASCII"));
+            error.at_member("separator")
+        })
+    });
+    let text_options = TextOptions {
+        separator: separator.transpose()?,
+        skip_lines: options.skip_lines,
+        decimal_comma: options.decimal_comma,
+        ..TextOptions::default()
+    };
+    let texts = Texts::read(bytes, &text_options, RESULTS_CSV_VALUES).map_err(context)?;
+    let mut clock = Clock::new(options.common.time_zone.as_deref())?;
+    clock.order = options.date_order;
+    let mut told = Told::default();
+    let mut columns = Columns::find(texts.names(), options).map_err(context)?;
+    check_guesses(&texts, &mut columns, &clock, &mut told);
+    let comma = options.decimal_comma.or(texts.decimal_comma);
+    let comma = comma.unwrap_or_else(|| has_commas(&texts));
+    let reading = Reading { texts: &texts, columns: &columns, options, clock, comma };
+    let results = if columns.is_long {
+        long::results(&reading, &mut told)
+    } else {
+        wide::results(&reading, &mut told)
+    };
+    let results = results.map_err(context)?;
+    if results.is_empty() {
+        return Err(context(Error::invalid("the text has names and no rows of results")));
+    }
+    if results.iter().all(|result| result.steps.is_empty()) {
+        told.note(0, "no column has measurements; name them with measurements or columns");
+    }
+    Ok((results, told))
+}
+
+/// Takes back a column that was guessed to have the start, and does not. A time of day is only one
+/// beside a start that is a date alone.
+fn check_guesses(texts: &Texts, columns: &mut Columns, clock: &Clock, told: &mut Told) {
+    let width = texts.names().len();
+    let first = |column: Option<usize>| {
+        let column = column?;
+        (0..texts.len()).find_map(|row| texts.get(row, column))
+    };
+    let start = first(columns.get(Member::StartedAt));
+    if start.is_none_or(|start| start.contains(':')) {
+        columns.take_away(Member::TimeOfDay, width);
+    }
+    let Some(start) = start else { return };
+    let text = match first(columns.get(Member::TimeOfDay)) {
+        Some(time) => format!("{start} {time}"),
+        None => start.to_owned(),
+    };
+    // A date whose order is not known is no wrong guess.
+    let is_time =
+        clock.read(&text).is_ok_and(|time| time.is_some()) || crate::moment::is_time(&text);
+    if !is_time && columns.take_away(Member::StartedAt, width) {
+        columns.take_away(Member::TimeOfDay, width);
+        told.note(0, format!("the start {text:?} is no time, so its column is no member"));
+    }
+}
+
+/// Whether numbers have a comma and none has a point.
+fn has_commas(texts: &Texts) -> bool {
+    if texts.separator == b',' {
+        return false;
+    }
+    let width = texts.names().len();
+    let all = (0..texts.len()).flat_map(|row| (0..width).map(move |column| (row, column)));
+    let mut has_commas = false;
+    for text in all.filter_map(|(row, column)| texts.get(row, column)) {
+        if text.contains('.') && number(text).is_some() {
+            return false;
+        }
+        has_commas |= text.contains(',') && number(&text.replacen(',', ".", 1)).is_some();
+    }
+    has_commas
+}
+
+/// How many results the bytes of a file become, without a store.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn count(bytes: &[u8]) -> Result<usize> {
+    read(bytes, &ImportOptions::new()).map(|(results, _)| results.len())
+}
