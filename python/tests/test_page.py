@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
+import asammdf
+import h5py  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 
 import stationdb
@@ -57,6 +61,48 @@ def test_the_figures_of_the_page(
     exec(compile(code, str(PAGE), "exec"), found)
     assert [point.value for point in found["chart"].points] == [12.01]  # type: ignore[attr-defined]
     assert (tmp_path / "copy").is_dir()
+
+
+def test_files_of_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = 300_000
+    volts = np.sin(np.arange(rows) / 1000)
+    with h5py.File("run.h5", "w") as file:
+        file.attrs["operator"] = "ada"
+        group = file.create_group("scope")
+        group.create_dataset("volts", data=volts, compression="gzip").attrs["unit"] = "V"
+        group.create_dataset("t", data=np.arange(rows) * 10).attrs["unit"] = "ns"
+    code, _ = blocks("HDF5 and MDF4")
+    exec(compile(code, str(PAGE), "exec"), {})
+    with stationdb.open("station") as db:
+        table = db.tables.get("scope")
+        found = table.rows().to_numpy()
+        assert (found["t"] == np.arange(rows) * 10).all() and (found["volts"] == volts).all()
+        assert table.properties["operator"] == "ada"
+        assert table.units == {"t": "ns", "volts": "V"}
+
+
+def test_files_of_mdf4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = 300_000
+    seconds = np.arange(rows) / 1e6
+    gear = (np.arange(rows) % 7).astype("u1")
+    with asammdf.MDF(version="4.10") as file:
+        file.start_time = datetime(2024, 1, 31, 14, 5, 10, tzinfo=UTC)
+        volts = asammdf.Signal(np.sin(seconds), seconds, name="volts", unit="V")
+        file.append([volts, asammdf.Signal(gear, seconds, name="gear")])
+        slow = asammdf.Signal(np.arange(5) / 2, np.arange(5) / 10, name="celsius", unit="degC")
+        file.append([slow])
+        file.save("run.mf4")
+    _, code = blocks("HDF5 and MDF4")
+    exec(compile(code, str(PAGE), "exec"), {})
+    with stationdb.open("station") as db:
+        found = db.tables.get("run 0").rows().to_numpy()
+        assert (found["volts"] == np.sin(seconds)).all() and (found["gear"] == gear).all()
+        start = np.datetime64("2024-01-31T14:05:10", "ns")
+        assert (found["t"] == start + np.arange(rows).astype("timedelta64[us]")).all()
+        assert db.tables.get("run 0").units["volts"] == "V"
+        assert len(db.tables.get("run 1")) == 5
 
 
 @pytest.mark.parametrize("name", ["writer", "decimate", "subscriber", "look", "transaction"])
