@@ -224,7 +224,7 @@ Examples:
   import more.parquet --into Loop
   import results/SN-1.json results/SN-2.json
   import day/ --recursive --json")]
-    Import(Import),
+    Import(Box<Import>),
     /// Plots columns of a table, decimated: every extreme is kept; or a measurement of test results.
     #[command(after_help = "\
 Examples:
@@ -376,7 +376,19 @@ pub struct Export {
 }
 
 /// The formats of `import`: those of tables, those of test results, and streams of Arrow.
-pub const IMPORT_FORMATS: [&str; 4] = ["csv", "parquet", "openhtf", "arrow"];
+pub const IMPORT_FORMATS: [&str; 11] = [
+    "csv",
+    "lvm",
+    "parquet",
+    "tdms",
+    "touchstone",
+    "openhtf",
+    "stdf",
+    "teststand",
+    "atml",
+    "results-csv",
+    "arrow",
+];
 
 #[derive(Debug, Flags)]
 pub struct Import {

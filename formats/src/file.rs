@@ -42,9 +42,9 @@ impl FileTables {
         }
         let file = Box::new(file);
         Ok(Self(match format {
-            FileFormat::Csv => OneTable::new(csv::source(&request, file), request),
+            FileFormat::Csv => OneTable::boxed(csv::source(&request, file), request),
             FileFormat::Lvm => lvm::tables(&request, file),
-            FileFormat::Parquet => OneTable::new(parquet::source(&request, file), request),
+            FileFormat::Parquet => OneTable::boxed(parquet::source(&request, file), request),
             FileFormat::Tdms => Box::new(tdms::tables(&request, file, TdmsOptions::new())),
             FileFormat::Touchstone => {
                 let mut options = TouchstoneOptions::new();
@@ -73,7 +73,7 @@ struct OneTable {
 }
 
 impl OneTable {
-    fn new(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
+    fn boxed(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
         Box::new(Self { request, rows, is_at_table: false })
     }
 }

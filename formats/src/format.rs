@@ -7,7 +7,6 @@ use std::str::FromStr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
-use crate::data_format::DataFormat;
 use crate::touchstone;
 
 /// The format of a file with tables.

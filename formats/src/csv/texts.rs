@@ -5,18 +5,19 @@ use std::io::Read;
 
 use stationdb::{Error, Place, Result};
 
-use super::records::{CsvReader, Records};
+use super::reader::CsvReader;
+use super::records::{Records, parse};
 use crate::options::ImportOptions;
 
-/// Records that are read at a time.
-const CHUNK: usize = 16 * 1024;
+/// Bytes of records that are read at a time.
+const BLOCK_BYTES: usize = 1024 * 1024;
 
 /// The names and the records of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     names: Vec<String>,
-    /// All but the last have [`CHUNK`] records.
-    chunks: Vec<Records>,
+    /// Each with the number of its first record.
+    chunks: Vec<(usize, Records)>,
     len: usize,
     /// Whether decimals have a comma, if the text says so, and its separator.
     pub(crate) decimal_comma: Option<bool>,
@@ -36,12 +37,13 @@ impl Texts {
     ) -> Result<Self> {
         let mut reader = CsvReader::new(Box::new(input), options)?;
         let line = reader.dialect.line;
-        let names = reader.header()?;
-        let named = |(at, name): (usize, &String)| match name.trim() {
+        let columns = reader.header(options)?;
+        let named = |(at, name): (usize, &str)| match name.trim() {
             "" => format!("column_{}", at + 1),
             name => name.to_owned(),
         };
-        let names: Vec<String> = names.iter().enumerate().map(named).collect();
+        let names = columns.iter().map(|column| column.name.as_str());
+        let names: Vec<String> = names.enumerate().map(named).collect();
         let mut seen = HashSet::new();
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
             let error = Error::invalid(format!("two columns have the name {name:?}"));
@@ -50,20 +52,18 @@ impl Texts {
         let (decimal_comma, separator) = (reader.dialect.decimal_comma, reader.dialect.separator);
         let mut texts = Self { names, decimal_comma, separator, ..Self::default() };
         let width = texts.names.len();
-        loop {
-            let records = reader.records(width, CHUNK, usize::MAX)?;
+        while let Some(block) = reader.next(BLOCK_BYTES)? {
+            let (records, _) = parse(block, &reader.shape, usize::MAX)?;
+            let first = texts.len;
             texts.len += records.len();
             if texts.len.saturating_mul(width) > values_max {
                 return Err(Error::limit(format!(
                     "the text has more than {values_max} values; write fewer rows into a file"
                 )));
             }
-            let is_last = records.len() < CHUNK;
-            texts.chunks.push(records);
-            if is_last {
-                return Ok(texts);
-            }
+            texts.chunks.push((first, records));
         }
+        Ok(texts)
     }
 
     /// The names of the columns, without blanks around them.
@@ -76,15 +76,23 @@ impl Texts {
         self.len
     }
 
+    /// The records with this one, and its place among them.
+    fn at(&self, row: usize) -> Option<(&Records, usize)> {
+        let after = self.chunks.partition_point(|(first, _)| *first <= row);
+        let (first, records) = self.chunks.get(after.checked_sub(1)?)?;
+        Some((records, row - first)).filter(|(records, at)| *at < records.len())
+    }
+
     /// A value that is not blank, without blanks around it.
     pub(crate) fn get(&self, row: usize, column: usize) -> Option<&str> {
-        let text = self.chunks.get(row / CHUNK)?.get(row % CHUNK, column)?.trim();
+        let (records, at) = self.at(row)?;
+        let text = records.get(at, column)?.trim();
         (!text.is_empty()).then_some(text)
     }
 
     /// The line on which a record begins, from 1.
     pub(crate) fn line(&self, row: usize) -> u64 {
-        self.chunks.get(row / CHUNK).map_or(0, |chunk| chunk.line(row % CHUNK))
+        self.at(row).map_or(0, |(records, at)| records.line(at))
     }
 }
 
@@ -94,18 +102,23 @@ mod tests {
 
     #[test]
     fn values_over_several_chunks() {
+        /// Of at least six bytes each.
+        const ROWS: usize = 2 * BLOCK_BYTES / 6;
         let mut text = "a , \n".to_owned();
-        for at in 0..CHUNK + 2 {
+        for at in 0..ROWS {
             text.push_str(&format!("{at},\" x \"\n"));
         }
-        let values = 2 * (CHUNK + 2);
+        let values = 2 * ROWS;
         let texts = Texts::read(text.as_bytes(), &ImportOptions::default(), values).unwrap();
         assert_eq!(texts.names(), ["a", "column_2"]);
-        assert_eq!(texts.len(), CHUNK + 2);
-        assert_eq!(texts.get(CHUNK, 0), Some(CHUNK.to_string().as_str()));
-        assert_eq!(texts.get(CHUNK + 1, 1), Some("x"));
-        assert_eq!(texts.line(CHUNK + 1), CHUNK as u64 + 3);
-        assert_eq!(texts.get(CHUNK + 2, 0), None);
+        assert_eq!(texts.len(), ROWS);
+        assert!(texts.chunks.len() > 2);
+        for row in 0..ROWS {
+            assert_eq!(texts.get(row, 0), Some(row.to_string().as_str()));
+            assert_eq!(texts.line(row), row as u64 + 2);
+        }
+        assert_eq!(texts.get(ROWS - 1, 1), Some("x"));
+        assert_eq!(texts.get(ROWS, 0), None);
         let error = Texts::read(text.as_bytes(), &ImportOptions::default(), values - 1);
         assert_eq!(error.unwrap_err().kind(), stationdb::ErrorKind::LimitExceeded);
         let twice = Texts::read(&b"a,b,a\n1,2,3\n"[..], &ImportOptions::default(), values);

@@ -36,8 +36,8 @@ fn import_results(
     options: &ResultOptions,
     control: &Control,
 ) -> Result<ResultsReport> {
-    let ResultOptions { part_number, workspace, again } = options.clone();
-    let options = ImportOptions { part_number, workspace, again, ..ImportOptions::default() };
+    let ResultOptions { part_number, workspace, again, time_zone, .. } = options.clone();
+    let options = ImportOptions { part_number, workspace, time_zone, again };
     let created = import_file(session, path, &options, control)?;
     Ok(ResultsReport {
         results: created.results,

@@ -9,7 +9,7 @@ use stationdb::tables::{
     ColumnType, CreateTableRequest, DataType, ImportTableRequest, ListTablesRequest,
 };
 use stationdb::{Control, ErrorKind};
-use stationdb_formats::ImportFiles;
+use stationdb_formats::ImportResults;
 use stationdb_formats::tdms::TdmsOptions;
 
 use crate::Bench;
@@ -213,7 +213,8 @@ fn files_and_directories_have_the_tables_of_their_groups() {
     let bench = Bench::new();
     let request = stationdb_formats::ImportDirectoryRequest::new(dir.path());
     let report = bench.session.import_directory(&request, &Control::default()).unwrap();
-    let imported: Vec<usize> = report.imported().map(|(_, tables)| tables.len()).collect();
+    let imported: Vec<usize> =
+        report.imported().map(|(_, imported)| imported.tables().len()).collect();
     assert_eq!(imported, [2]);
     let (path, error) = report.refused().next().unwrap();
     assert_eq!(path.to_str(), Some("run.tdms_index"));

@@ -14,6 +14,7 @@ pub fn options(import: &Import) -> ResultOptions {
     let mut options = ResultOptions::new().again(import.again);
     options.part_number.clone_from(&import.part_number);
     options.workspace.clone_from(&import.workspace);
+    options.time_zone.clone_from(&import.reading.time_zone);
     options
 }
 
