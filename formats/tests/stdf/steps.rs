@@ -277,7 +277,8 @@ fn ftr(flags: u8, options: u8) -> Vec<V> {
     values.extend([V::I4(-5), V::I4(6), V::I2(-7), V::U2(1), V::U2(2)]);
     values.extend([V::L(vec![V::U2(1)]), V::N(vec![1])]);
     values.extend([V::L(vec![V::U2(1), V::U2(2)]), V::N(vec![1, 2])]);
-    values.push(V::Dn(10, vec![0b0000_1010, 0b10]));
+    // A bit behind the last one means nothing.
+    values.push(V::Dn(10, vec![0b0000_1010, 0b1000_0010]));
     values.extend(["vec", "time", "op", "scan", "hot", "prog", "res"].map(cn));
     values
 }
