@@ -1,8 +1,8 @@
-//! The C interface against the library: appends of 1,000 rows, decimations of a million, and a record by
-//! its id. Medians of seven runs, of which each measures one after the other, in turn.
+//! The C interface against the library: appends of 1,000 rows, decimations of a million, and a
+//! record by its id. Medians of seven runs, of which each measures one after the other, in turn.
 //!
-//! `cargo bench -p stationdb-c`; with `--test` everything runs once. The limits of the requirement are
-//! 1.05 of the library for rows, and a microsecond beyond the JSON for a record.
+//! `cargo bench -p stationdb-c`; with `--test` everything runs once. The limits of the requirement
+//! are 1.05 of the library for rows, and a microsecond beyond the JSON for a record.
 #![allow(unsafe_code, reason = "calls the interface as a program in C does")]
 
 use std::hint::black_box;
@@ -157,7 +157,8 @@ fn append_by_c(session: u64, table: &mut Table, count: usize) {
     let (index, values) = rows(table.next, count);
     let rows = i64::try_from(count).unwrap();
     let (id, mut error) = (table.id.as_str(), 0);
-    // SAFETY: The texts have these lengths, and the arrays `rows` values and `COLUMNS * rows` values.
+    // SAFETY: The texts have these lengths, and the arrays `rows` values and `COLUMNS * rows`
+    // values.
     ok(unsafe {
         sdb_append_f64(
             session,
@@ -311,7 +312,7 @@ fn main() {
 
     // The library's own call by name makes the same JSON.
     let request = vec![CreateProductRequest::new("P-1").family("Amplifier")];
-    session.create_products(request).unwrap();
+    session.create_products(request).unwrap().require_all().unwrap();
     let id = session.query_products(Default::default()).unwrap().products[0].id.clone().unwrap();
     let created = call(
         c_session,

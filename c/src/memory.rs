@@ -2,8 +2,8 @@
 //!
 //! [`In`] and [`Out`] are the pointers among the parameters of exported functions. Only a caller
 //! from outside can make one, because nothing here makes them but tests. That caller has promised
-//! what `stationdb.h` demands: a pointer is null, or leads to as many values as the length beside it
-//! says, which nobody changes during the call. All checks that do not need that promise are made
+//! what `stationdb.h` demands: a pointer is null, or leads to as many values as the length beside
+//! it says, which nobody changes during the call. All checks that do not need that promise are made
 //! first: null, alignment, a negative length, one that is too large.
 #![allow(unsafe_code, reason = "reads and writes what the pointers of callers lead to")]
 
@@ -202,16 +202,17 @@ impl<T: Copy> Buffer<'_, T> {
         self.capacity
     }
 
-    /// Writes `values` from the place `at` on. Returns whether they fit; otherwise nothing is written.
+    /// Writes `values` from the place `at` on. Returns whether they fit; otherwise nothing is
+    /// written.
     #[must_use]
     pub fn write(&mut self, at: usize, values: &[T]) -> bool {
         if at.checked_add(values.len()).is_none_or(|end| end > self.capacity) {
             return false;
         }
         if !values.is_empty() {
-            // SAFETY: `at + values.len()` is at most the capacity, for which the caller has promised
-            // memory that nobody else uses during the call; with a capacity the pointer is not null,
-            // and it is aligned. So the two do not overlap.
+            // SAFETY: `at + values.len()` is at most the capacity, for which the caller has
+            // promised memory that nobody else uses during the call; with a capacity the pointer is
+            // not null, and it is aligned. So the two do not overlap.
             unsafe { self.place.0.add(at).copy_from_nonoverlapping(values.as_ptr(), values.len()) }
         }
         true

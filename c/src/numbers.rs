@@ -151,8 +151,8 @@ pub fn doubles(values: &[f64]) -> ArrayRef {
     Arc::new(Float64Array::from_iter_values(values.iter().copied()))
 }
 
-/// Doubles as the values of a column of another type than FLOAT64. In a column that may be null, NaN
-/// is a null where the type has no NaN.
+/// Doubles as the values of a column of another type than FLOAT64. In a column that may be null,
+/// NaN is a null where the type has no NaN.
 ///
 /// # Errors
 /// `InvalidArgument` with the cell, for a number that the type does not have.

@@ -140,8 +140,8 @@ impl Open {
     pub fn take(&self, what: &str) -> Outcome<Store> {
         self.refuse_inside(what)?;
         let store = lock(&self.state).store.take().ok_or_else(|| self.closed())?;
-        // Rows first, because their work may be a lease; a call that worked meanwhile may have begun
-        // others.
+        // Rows first, because their work may be a lease; a call that worked meanwhile may have
+        // begun others.
         self.end_held();
         let state = lock(&self.state);
         let is_busy = |state: &mut State| !state.working.is_empty() || state.leases > 0;

@@ -4,8 +4,8 @@
 //! generation each time that it is used, so a freed handle names nothing. The first generation of a
 //! slot is random, so a handle of another process names nothing either, but by chance.
 //!
-//! A forked process begins with an empty registry: locks of the other may be held by threads that it
-//! does not have, and so may those of the stores behind the handles.
+//! A forked process begins with an empty registry: locks of the other may be held by threads that
+//! it does not have, and so may those of the stores behind the handles.
 #![allow(unsafe_code, reason = "reads the registry of the process by its address")]
 
 use std::collections::VecDeque;

@@ -93,8 +93,8 @@ impl Rows {
     /// A column of the batch that the cursor is on, with its name.
     ///
     /// # Errors
-    /// `Conflict` before the first batch and after the last one; `InvalidArgument` for a column that
-    /// is not there.
+    /// `Conflict` before the first batch and after the last one; `InvalidArgument` for a column
+    /// that is not there.
     pub fn column(&self, column: i32) -> Outcome<(&str, ArrayRef)> {
         let stream = lock(&self.stream);
         if matches!(stream.state, State::Ended) {

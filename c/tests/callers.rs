@@ -1,5 +1,5 @@
-//! Programs in other languages that call the built library. Each opens a store, creates products and
-//! results, appends a million samples, decimates, asks SQL, backs up, and gets five errors.
+//! Programs in other languages that call the built library. Each opens a store, creates products
+//! and results, appends a million samples, decimates, asks SQL, backs up, and gets five errors.
 #![cfg(feature = "sql")]
 
 mod common;
@@ -57,6 +57,15 @@ fn a_program_in_csharp_by_pinvoke() {
     let out = format!("-out:{}", program.display());
     run(&compiler, &[Path::new(&out), &source]);
     run(&mono, &[&program, dir.path()]);
+}
+
+/// A store is closed in the middle of the calls of other threads.
+#[test]
+fn a_store_that_is_closed_while_it_is_used() {
+    let dir = scratch();
+    let compiler = Compiler::new(Language::C).with(&["-fsanitize=address,undefined"]);
+    let Some(program) = compiler.build("closing", dir.path()) else { return };
+    run(&program, &[dir.path()]);
 }
 
 /// Several threads in a process with a store open, of which forked ones have nothing.

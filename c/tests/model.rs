@@ -12,8 +12,8 @@ use std::process::Command;
 use common::{Compiler, Language, command, done, found, scratch};
 use sizes::size;
 
-/// The model as a program that the address sanitizer watches: double and foreign frees, uses after a
-/// free in the program, and at the end every leak of the library too.
+/// The model as a program that the address sanitizer watches: double and foreign frees, uses after
+/// a free in the program, and at the end every leak of the library too.
 fn sanitized(dir: &Path) -> Option<PathBuf> {
     let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     Compiler::new(Language::C).with(&flags).build("model", dir)

@@ -27,17 +27,18 @@ fn end_of_data(value: i32) -> Outcome<Option<bool>> {
     }
 }
 
-/// Appends batches, all or none.
-pub fn batches(
+/// Appends batches, all or none. They are asked for inside of the call, in which their callbacks
+/// may not close the store.
+pub fn batches<R: Iterator<Item = Result<RecordBatch, ArrowError>>>(
     caller: u64,
     table: &str,
-    rows: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
     end: i32,
+    rows: impl FnOnce() -> Outcome<R>,
 ) -> Outcome<()> {
     let end = end_of_data(end)?;
     let caller = registry::caller(caller)?;
     let (_call, handle, _) = caller.begin(None)?;
-    handle.services().append_batches(&TableId::from(table), rows, end)?;
+    handle.services().append_batches(&TableId::from(table), &mut rows()?, end)?;
     Ok(())
 }
 

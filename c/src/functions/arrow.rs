@@ -33,9 +33,9 @@ export! {
         end_of_data: i32,
     ) {
         // Taken before anything can fail, so that the caller never has to release it.
-        let mut rows = Foreign::new(stream.take("stream")?)?;
+        let stream = stream.take("stream")?;
         let table = table.text("table", table_length)?;
-        append::batches(caller, table, &mut rows, end_of_data)
+        append::batches(caller, table, end_of_data, || Foreign::new(stream))
     }
 
     fn sdb_append_batch(
@@ -49,6 +49,6 @@ export! {
         let (rows, columns) = (array.take("array"), schema.take("schema"));
         let batch = import_batch(rows?, &columns?)?;
         let table = table.text("table", table_length)?;
-        append::batches(caller, table, &mut std::iter::once(Ok(batch)), end_of_data)
+        append::batches(caller, table, end_of_data, || Ok(std::iter::once(Ok(batch))))
     }
 }
