@@ -6,7 +6,7 @@ use std::path::Path;
 use stationdb::serde_json::{Value, json};
 use stationdb_formats::Imported;
 
-use super::{of_file, results, table};
+use super::{results, table};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::{Output, OutputFormat, failed, printable};
 
@@ -18,6 +18,14 @@ pub struct Listing {
     files: usize,
     /// The exit code of the first file that was refused.
     code: Option<Code>,
+}
+
+/// The failure of a file, with its name.
+pub fn of_file(path: &Path, failure: Failure) -> Failure {
+    match failure.code {
+        Code::Interrupted | Code::BrokenPipe => failure,
+        code => Failure::new(code, format!("importing {}: {}", path.display(), failure.message)),
+    }
 }
 
 impl Listing {

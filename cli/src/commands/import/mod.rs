@@ -15,10 +15,10 @@ use stationdb_formats::{
 
 use crate::args::Import;
 use crate::desk::Desk;
-use crate::failure::{Code, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::output::{Output, OutputFormat};
 use crate::progress::Bar;
-use listing::Listing;
+use listing::{Listing, of_file};
 
 /// The name of the format that only the shell reads: rows for a table that exists.
 const ARROW: &str = "arrow";
@@ -49,14 +49,6 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
     match import.files.as_slice() {
         [path] if !path.is_dir() => job.one(desk, output, path),
         paths => job.each(desk, output, paths),
-    }
-}
-
-/// The failure of a file, with its name.
-fn of_file(path: &Path, failure: Failure) -> Failure {
-    match failure.code {
-        Code::Interrupted | Code::BrokenPipe => failure,
-        code => Failure::new(code, format!("importing {}: {}", path.display(), failure.message)),
     }
 }
 
