@@ -213,13 +213,17 @@ Examples:
   export Loop -o part.csv --from 1000 --to 2000 --columns t,volts
   export Loop --where 'volts > 7' --take 100")]
     Export(Export),
-    /// Reads rows from a CSV, Parquet or Arrow file into a table, all or none; or records of tests.
+    /// Reads files, each all or none: rows into a table, and records of tests as test results.
+    ///
+    /// The format of a file is found by its first bytes, then by its name. A directory stands for the
+    /// files in it. A file that is refused does not keep the others out; the exit code tells.
     #[command(after_help = "\
 Examples:
-  import loop.csv --name Loop --index t
+  import loop.csv --index t
   import rig.csv --name Rig --type at=TIMESTAMP_US --epoch s --null -
   import more.parquet --into Loop
-  import results/SN-1.json results/SN-2.json --openhtf")]
+  import results/SN-1.json results/SN-2.json
+  import day/ --recursive --json")]
     Import(Import),
     /// Plots columns of a table, decimated: every extreme is kept; or a measurement of test results.
     #[command(after_help = "\
@@ -371,21 +375,31 @@ pub struct Export {
     pub take: Option<u32>,
 }
 
+/// The formats of `import`: those of tables, those of test results, and streams of Arrow.
+pub const IMPORT_FORMATS: [&str; 7] =
+    ["csv", "parquet", "openhtf", "teststand", "atml", "results-csv", "arrow"];
+
 #[derive(Debug, Flags)]
 pub struct Import {
-    /// File to read; with --openhtf any number of them.
-    #[arg(value_name = "FILE", required = true)]
+    /// Files to read, and directories with files.
+    #[arg(value_name = "PATH", required = true)]
     pub files: Vec<PathBuf>,
-    /// Name of the new table.
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["into", "openhtf"])]
-    #[arg(conflicts_with_all = ["into", "openhtf"])]
+    /// Name of the new table [default: that of the file].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["into", "openhtf"])]
     pub name: Option<String>,
     /// Id or name of the table to append to.
     #[arg(long, value_name = "TABLE", conflicts_with = "openhtf")]
     pub into: Option<String>,
-    /// Format [default: by the extension of the file, otherwise csv].
-    #[arg(long = "as", value_enum, value_name = "FORMAT", conflicts_with = "openhtf")]
-    pub format: Option<RowFormat>,
+    /// Format of the files [default: what the first bytes tell, otherwise the name].
+    #[arg(long = "as", value_name = "FORMAT", value_parser = IMPORT_FORMATS)]
+    #[arg(conflicts_with = "openhtf")]
+    pub format: Option<String>,
+    /// Imports the files in the directories below, too.
+    #[arg(long)]
+    pub recursive: bool,
+    /// Imports the tables of a directory in one commit, or none of them.
+    #[arg(long)]
+    pub all_or_nothing: bool,
     /// Index column of the new table [default: a new column with the numbers of the rows].
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["into", "openhtf"])]
     pub index: Option<String>,
@@ -395,21 +409,21 @@ pub struct Import {
     /// Closes the table: no rows can be appended later.
     #[arg(long, conflicts_with = "openhtf")]
     pub close: bool,
-    /// Reads records that OpenHTF wrote as JSON: each becomes a test result.
+    /// The same as `--as openhtf`.
     #[arg(long)]
     pub openhtf: bool,
     /// Part number of the results, instead of that of the records.
-    #[arg(long, value_name = "NUMBER", requires = "openhtf")]
+    #[arg(long, value_name = "NUMBER")]
     pub part_number: Option<String>,
     /// Imports a record although there is a result of it.
-    #[arg(long, requires = "openhtf")]
+    #[arg(long)]
     pub again: bool,
     #[command(flatten)]
     pub reading: ParseFlags,
 }
 
 /// How a file is read. What is absent is found in the file.
-#[derive(Debug, Flags)]
+#[derive(Debug, Default, PartialEq, Eq, Flags)]
 pub struct ParseFlags {
     /// Type of a column, such as at=TIMESTAMP_US; may be repeated.
     #[arg(long = "type", value_name = "COLUMN=TYPE", conflicts_with = "into")]

@@ -11,7 +11,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 use stationdb::results::{ParetoBy, ResultGroup};
 
-use crate::args::Line;
+use crate::args::{IMPORT_FORMATS, Line};
 use crate::fields;
 use crate::kinds::{KINDS, kind};
 use crate::output::printable;
@@ -125,8 +125,11 @@ impl Completion {
                 CompletionTarget::Part(self.columns(first))
             }
             ("export" | "plot", Some("x")) => CompletionTarget::Word(self.columns(first)),
-            ("export" | "import", Some("format")) => {
+            ("export", Some("format")) => {
                 CompletionTarget::Word(["csv", "parquet", "arrow"].map(str::to_owned).to_vec())
+            }
+            ("import", Some("format")) => {
+                CompletionTarget::Word(IMPORT_FORMATS.map(str::to_owned).to_vec())
             }
             (_, Some("output")) | ("import" | "backup", None) => CompletionTarget::File,
             _ => CompletionTarget::Nothing,

@@ -141,7 +141,7 @@ impl DirectoryReport {
 /// # Errors
 /// `Io`; `LimitExceeded` for too many files or levels.
 fn files(root: &Path, recursive: bool, control: &Control) -> Result<Vec<PathBuf>> {
-    let (mut found, mut open) = (Vec::new(), vec![(PathBuf::new(), 0)]);
+    let (mut found, mut open, mut directories) = (Vec::new(), vec![(PathBuf::new(), 0)], 0);
     while let Some((directory, depth)) = open.pop() {
         control.check()?;
         let full = root.join(&directory);
@@ -159,6 +159,14 @@ fn files(root: &Path, recursive: bool, control: &Control) -> Result<Vec<PathBuf>
                         "{} has more than {} levels of directories",
                         root.display(),
                         limits::DIRECTORY_DEPTH
+                    )));
+                }
+                directories += 1;
+                if directories > limits::DIRECTORY_FILES {
+                    return Err(Error::limit(format!(
+                        "{} has more than {} directories below it; import its parts",
+                        root.display(),
+                        limits::DIRECTORY_FILES
                     )));
                 }
                 open.push((path, depth + 1));
@@ -298,6 +306,12 @@ pub(crate) fn import(
     request: &ImportDirectoryRequest,
     control: &Control,
 ) -> Result<DirectoryReport> {
+    if request.table.id.is_some() && request.table.end_of_data == Some(true) {
+        return Err(Error::invalid(
+            "endOfData would close the table before the second file; close it after the import",
+        )
+        .at_member("endOfData"));
+    }
     let paths = files(&request.path, request.recursive, control)?;
     if request.all_or_nothing {
         together(session, request, &paths, control)

@@ -16,7 +16,8 @@ pub(crate) const IMPORT_PAGES: usize = 1_000_000;
 pub(crate) const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
 /// Bytes of a file that is read as a whole, such as a record of OpenHTF.
 pub(crate) const WHOLE_FILE_BYTES: u64 = 512 * 1024 * 1024;
-/// Files of one directory that is imported, with those of the directories below it.
+/// Files of one directory that is imported, with those of the directories below it; also how many
+/// directories there are below it.
 pub(crate) const DIRECTORY_FILES: usize = 10_000;
 /// Levels of directories below one that is imported.
 pub(crate) const DIRECTORY_DEPTH: usize = 16;

@@ -52,9 +52,10 @@ pub trait ImportResults {
     /// Each file is one commit, unless all are one, as tables can be.
     ///
     /// # Errors
-    /// `Io` for a directory that cannot be listed; `LimitExceeded` for more than 10,000 files or 16
-    /// levels; with `all_or_nothing` the errors of the first file that is refused, with its name,
-    /// and `Unsupported` for a file with test results.
+    /// `Io` for a directory that cannot be listed; `LimitExceeded` for more than 10,000 files or
+    /// directories, or 16 levels; `InvalidArgument` for `endOfData` of a table that exists; with
+    /// `all_or_nothing` the errors of the first file that is refused, with its name, and
+    /// `Unsupported` for a file with test results.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {

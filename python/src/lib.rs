@@ -15,6 +15,7 @@ mod changes;
 mod columns;
 mod content;
 mod errors;
+mod imports;
 mod json;
 mod lock;
 mod long;
@@ -46,6 +47,8 @@ mod _stationdb {
     };
     #[pymodule_export]
     use super::content::{ReaderCore, WriterCore, upload_file, upload_package};
+    #[pymodule_export]
+    use super::imports::{import_directory, import_results, import_tables};
     #[pymodule_export]
     use super::openhtf::import_openhtf;
     #[pymodule_export]

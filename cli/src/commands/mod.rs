@@ -12,7 +12,6 @@ mod info;
 mod lake;
 mod list;
 mod missing;
-mod openhtf;
 mod page;
 mod paths;
 mod picture;

@@ -1,6 +1,7 @@
 //! The commands and the shell through the built program, on small stores.
 
 mod bench;
+mod files;
 #[cfg(feature = "lake")]
 mod lake;
 mod look;

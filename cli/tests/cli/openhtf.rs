@@ -1,4 +1,4 @@
-//! `import --openhtf`.
+//! `import` of records of OpenHTF.
 
 use std::path::Path;
 
@@ -48,11 +48,11 @@ fn a_record_that_is_refused_keeps_no_other_out() {
     assert_eq!(lines.len(), 4, "{run:?}");
     assert!(lines[1].contains("half.json") && lines[1].contains("no JSON"), "{run:?}");
     assert!(lines[2].contains("none.json"), "{run:?}");
-    assert_eq!(lines[3], "stationdb: 3 of 4 records were not imported");
+    assert_eq!(lines[3], "stationdb: 3 of 4 files were not imported");
     let answer: stationdb::serde_json::Value = stationdb::serde_json::from_str(&run.out).unwrap();
     assert_eq!(answer["imported"][0]["file"], "curves.json");
     assert_eq!(answer["imported"][0]["tables"], 4);
-    let failed: Vec<&str> = answer["failed"]
+    let failed: Vec<&str> = answer["refused"]
         .as_array()
         .unwrap()
         .iter()
@@ -67,17 +67,33 @@ fn a_record_that_is_refused_keeps_no_other_out() {
 #[test]
 fn options_of_tables_are_not_those_of_records() {
     let bench = records();
-    let told =
-        bench.run(&["--create", "import", "limits.json", "curves.json", "--name", "A"]).bad(2);
-    assert!(told.contains("only --openhtf takes several"), "{told}");
+    std::fs::write(bench.path("a.csv"), "t,v\n1,2\n").unwrap();
+    let made = bench.json(&["--create", "import", "a.csv"]);
+    assert_eq!(made["rows"], 1);
     for wrong in [
         &["import", "limits.json", "--openhtf", "--name", "A"][..],
         &["import", "limits.json", "--openhtf", "--into", "A"],
         &["import", "limits.json", "--openhtf", "--index", "t"],
-        &["import", "limits.json", "--name", "A", "--again"],
+        &["import", "limits.json", "--openhtf", "--as", "csv"],
         &["import", "--openhtf"],
+        &["import", "limits.json", "--as", "xml"],
     ] {
         let run = bench.run(wrong);
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{wrong:?} {run:?}");
     }
+    for (wrong, part) in [
+        (&["import", "limits.json", "--name", "A"][..], "options of tables"),
+        (&["import", "limits.json", "--into", "a"], "options of tables"),
+        (&["import", "limits.json", "--index", "t"], "options of tables"),
+        (&["import", "limits.json", "--close"], "options of tables"),
+        (&["import", "limits.json", "--null", "-"], "options of tables"),
+        (&["import", "a.csv", "--again"], "options of test results"),
+        (&["import", "a.csv", "--part-number", "P"], "options of test results"),
+        (&["import", "limits.json", "curves.json", "--name", "A"], "--name is for one file"),
+    ] {
+        let told = bench.run(wrong).bad(2);
+        assert!(told.contains(part), "{wrong:?} {told}");
+    }
+    let counts = ["results", "tables"].map(|kind| bench.json(&["ls", kind]));
+    assert_eq!(counts.map(|all| all.as_array().map(Vec::len)), [Some(0), Some(1)]);
 }

@@ -45,6 +45,9 @@ fn info_counts_everything() {
         text.lines().any(|line| line.split_whitespace().eq(["counts.work-items", "3"])),
         "{text}"
     );
+    // People get the sizes in units.
+    let records = text.lines().find(|line| line.starts_with("bytes.records ")).unwrap();
+    assert!(records.ends_with("KiB") || records.ends_with("MiB"), "{text}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn what_needs_the_store_itself_is_refused_with_its_owner() {
 #[test]
 fn a_wrong_request_is_refused() {
     let bench = Bench::new();
-    let refused: [(&[&str], &str); 19] = [
+    let refused: [(&[&str], &str); 23] = [
         (
             &["ls", "products", "--columns", "partNumber,colour"],
             "products have no column \"colour\"; there are ",
@@ -101,7 +101,11 @@ fn a_wrong_request_is_refused() {
         (&["report", "run", "none", "-o", "a.png"], "a.png: pages are written as .html"),
         (&["report", "run", "-o", "a.html"], "name the test result by its id"),
         (&["import", "history", "--as", "arrow", "--name", "x"], "--into"),
-        (&["import", "history", "--name", "x"], ""),
+        (&["import", "history", "--name", "x"], "importing history: neither the first bytes"),
+        (&["import", "history", "--as", "csv", "--recursive"], "are for directories"),
+        (&["import", "store", "history", "--all-or-nothing"], "for one directory"),
+        (&["import", "store", "--name", "x"], "--name is for one file"),
+        (&["import", "store", "--as", "arrow"], "not as a directory"),
     ];
     fs::write(bench.path("history"), "no table at all\n").unwrap();
     for (arguments, text) in refused {
@@ -206,12 +210,13 @@ fn a_reader_that_goes_away_ends_the_output() {
 #[test]
 fn wrong_arguments_are_told_with_the_usage() {
     let bench = Bench::new();
-    let wrong: [&[&str]; 6] = [
+    let wrong: [&[&str]; 7] = [
         &["gadget"],
         &["ls"],
         &["ls", "products", "--json", "--csv"],
-        &["import", "a.csv"],
+        &["import"],
         &["import", "a.csv", "--name", "a", "--into", "b"],
+        &["import", "a.csv", "--as", "xlsx"],
         &["plot", "Loop"],
     ];
     for arguments in wrong {

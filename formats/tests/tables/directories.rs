@@ -292,6 +292,32 @@ fn levels_of_directories_have_a_bound() {
 }
 
 #[test]
+fn directories_have_a_bound() {
+    let (directory, _store, session) = day(&[]);
+    let directories = (0..=10_000).map(|at| directory.path().join(at.to_string()));
+    directories.for_each(|path| std::fs::create_dir(path).unwrap());
+    let request = ImportDirectoryRequest::new(directory.path());
+    assert!(import(&session, &request).unwrap().files.is_empty());
+    let error = import(&session, &request.recursive(true)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(error.message().contains("10000 directories"), "{error}");
+}
+
+/// The first file would close the table that the others are for.
+#[test]
+fn the_end_of_data_of_one_table_is_refused_for_a_directory() {
+    let (directory, _store, session) = day(&[("1.csv", CSV.as_bytes()), ("2.csv", b"t,volts\n")]);
+    let table = ImportTableRequest::new().end_of_data(true);
+    let mut request = ImportDirectoryRequest::new(directory.path()).table(table);
+    let report = import(&session, &request).unwrap();
+    let id = report.files[0].outcome.as_ref().unwrap().tables()[0].id.clone().unwrap();
+    assert_eq!(session.get_table_metadata(&id).unwrap().supports_append, Some(false));
+    request.table.id = Some(id.to_string());
+    let error = import(&session, &request).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Member("endOfData".to_owned())), "{error}");
+}
+
+#[test]
 fn a_declared_table_takes_the_files_of_a_directory_by_name() {
     let (directory, _store, session) = day(&[("1.csv", CSV.as_bytes())]);
     let columns = [

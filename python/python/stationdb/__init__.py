@@ -16,6 +16,7 @@ from typing import Any
 
 from . import errors
 from ._changes import Change, Changes, Subscriber
+from ._imports import ImportedFile
 from ._plot import Plot
 from ._rows import Batch, Rows
 from ._session import Services, Session, Transaction
@@ -47,6 +48,7 @@ __all__ = [
     "Change",
     "Changes",
     "Error",
+    "ImportedFile",
     "Plot",
     "Rows",
     "Services",

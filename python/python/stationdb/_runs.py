@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 from . import services
 from ._closing import Block
 from ._collection import BatchResult
+from ._imports import ImportedFile, how, results_of
+from ._progress import Progress
 from ._record import HasModelDump, encoded, merged, wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
@@ -397,6 +400,36 @@ class Results(services.Results):
     def _append(self, batch: list[dict[str, Any]], done: BatchResult[TestResult]) -> None:
         answer = append_results(self._services._core, encoded("append_many", batch))
         done._add(TestResult, "results", answer)
+
+    def import_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        part_number: str | None = None,
+        workspace: str | None = None,
+        again: bool = False,
+        progress: Progress = None,
+    ) -> ImportedFile:
+        """Imports a file with test results, such as a record of OpenHTF, in one commit.
+
+        The format of the file is found by its first bytes, then by its name, unless `format` says
+        it. `part_number` replaces that of the file. A file that was imported before is refused,
+        unless `again` is set.
+
+        Raises `InvalidArgumentError` with the place of what is wrong in the file; `ConflictError`
+        for a file that was imported before; `UnsupportedError` for a file whose format is unknown,
+        and for one with tables, which `Tables.import_file` imports.
+
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "SN-1.json")
+        >>> _ = path.write_text('{"dut_id": "SN-1", "outcome": "PASS", "phases": []}')
+        >>> imported = db.results.import_file(path, part_number="156502A-11L")
+        >>> db.results.get(imported.results[0]).serial_number
+        'SN-1'
+        """
+        asked = how({}, format, part_number, workspace, again)
+        return results_of(self._services, path, asked, progress)
 
     def resume(self, id: str) -> Run:
         """Finds a run again that nobody has ended, by the id of its result.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ from weakref import WeakSet
 from . import _stationdb
 from ._changes import Changes, Subscriber
 from ._closing import Block
+from ._imports import ImportedFile, directory_of, how, target
+from ._progress import Progress
 from ._rows import Rows
 from ._record import encoded
 from ._stationdb import ChangesCore, SessionCore
-from ._tables import Tables, TableWriter
+from ._tables import Table, Tables, TableWriter
 from .errors import ConflictError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -146,6 +149,41 @@ class Services:
         """Package feeds and their packages."""
         made: Feeds = _loaded("_files", "Feeds")(self)
         return made
+
+    def import_directory(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        recursive: bool = False,
+        all_or_nothing: bool = False,
+        table: Table | str | None = None,
+        part_number: str | None = None,
+        workspace: str | None = None,
+        again: bool = False,
+        progress: Progress = None,
+        **options: Any,
+    ) -> list[ImportedFile]:
+        """Imports the files of a directory: those with tables, and those with test results.
+
+        The format of each file is found, unless `format` names that of all. Each file becomes a
+        table of its name, or rows of `table`; or test results, as `Results.import_file` makes
+        them. The options are those of `Tables.import_file`. Each file is one commit, and one that
+        is refused has an `error` in the list. With `all_or_nothing` all files are one commit; then
+        the first refused one is raised, and test results are refused.
+
+        Raises `PathNotFoundError` for a directory that is not there.
+
+        >>> from pathlib import Path
+        >>> import tempfile
+        >>> day = Path(tempfile.mkdtemp())
+        >>> _ = (day / "ramp.csv").write_text("t,volts\\n1,0.5\\n")
+        >>> _ = (day / "SN-1.json").write_text('{"dut_id": "SN-1", "phases": []}')
+        >>> [(one.path, one.format, one.error) for one in db.import_directory(day)]
+        [('SN-1.json', 'openhtf', None), ('ramp.csv', 'csv', None)]
+        """
+        asked = how(target(None, table, options), format, part_number, workspace, again)
+        return directory_of(self, path, asked, recursive, all_or_nothing, progress)
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:
         """Calls an operation of the library by its name.

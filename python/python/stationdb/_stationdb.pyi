@@ -18,9 +18,12 @@ __all__ = [
     "advance_subscriber",
     "append_results",
     "begin_run",
+    "import_directory",
     "import_openhtf",
+    "import_results",
     "plot_page",
     "import_table",
+    "import_tables",
     "position",
     "register_subscriber",
     "remove_subscriber",
@@ -177,6 +180,20 @@ def import_table(
     asked: dict[str, Any],
     progress: _Report | None,
 ) -> Any: ...
+def import_tables(
+    session: SessionCore, path: str, asked: dict[str, Any], progress: _Report | None
+) -> list[Any]: ...
+def import_results(
+    session: SessionCore, path: str, asked: dict[str, Any], progress: _Report | None
+) -> dict[str, Any]: ...
+def import_directory(
+    session: SessionCore,
+    path: str,
+    asked: dict[str, Any],
+    recursive: bool,
+    all_or_nothing: bool,
+    progress: _Report | None,
+) -> list[dict[str, Any]]: ...
 def upload_file(
     session: SessionCore, source: object, asked: dict[str, Any], progress: _Report | None
 ) -> str: ...

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _stationdb
 from ._append import Types, native, rows_of
 from ._closing import Closing
+from ._imports import how, target
 from ._plot import Plot, drawn, kept_rows
 from ._progress import Progress, reporting
 from ._record import wires
@@ -1307,27 +1308,34 @@ class Tables:
         progress: Progress = None,
         **options: Any,
     ) -> Table:
-        """Imports a CSV or Parquet file, or an object with `read`, into a new or an existing table.
+        """Imports a file with a table, or an object with `read`, into a new or an existing table.
 
-        Types, separator and decimal comma are found in the file; the options are those of the
-        library's import by their names, such as index_column="t", time_zone="Europe/Berlin",
-        decimal_separator=",", skip_lines=3, column_types={"t": "TIMESTAMP"}. All rows are stored,
-        or none. Without index_column= a new table gets the index `row`, the number of each row in
-        the file, and all columns of the file beside it: a CSV does not say which one was the index
-        of the table that it was exported from.
+        The format of a file is found by its first bytes, then by its name, unless `format` says it:
+        "csv" or "parquet". Types, separator and decimal comma are found in the file; the options
+        are those of the library's import by their names, such as index_column="t",
+        time_zone="Europe/Berlin", decimal_separator=",", skip_lines=3,
+        column_types={"t": "TIMESTAMP"}. All rows are stored, or none. A new table without a name is
+        named by its file. Without index_column= a new table gets the index `row`, the number of
+        each row in the file, and all columns of the file beside it: a CSV does not say which one
+        was the index of the table that it was exported from.
 
-        Raises `InvalidArgumentError` with the line and column of a value that does not fit.
+        Raises `InvalidArgumentError` with the line and column of a value that does not fit, and
+        `UnsupportedError` for a file whose format is unknown, or one with test results, which
+        `Results.import_file` imports.
         """
+        asked = target(name, table, options)
+        if isinstance(source, str | os.PathLike):
+            with reporting(progress, "import") as report:
+                answers = _stationdb.import_tables(
+                    self._services._core, os.fspath(source), how(asked, format), report
+                )
+            return Table(self._services, answers[0]["id"])
         if format is None:
-            path = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
-            format = os.fspath(path).rpartition(".")[2].lower() if path else "csv"
-        if format not in ("csv", "txt", "tsv", "parquet"):
+            path = getattr(source, "name", "")
+            format = os.fspath(path).rpartition(".")[2].lower() if isinstance(path, str) else ""
+            format = {"": "csv", "txt": "csv", "tsv": "csv"}.get(format, format)
+        if format not in ("csv", "parquet"):
             raise InvalidArgumentError(f'there is no import of {format!r}; give format="csv"')
-        asked: dict[str, Any] = dict(options)
-        if table is not None:
-            asked["id"] = table if isinstance(table, str) else table.id
-        elif name is not None:
-            asked["table"] = {"name": name, "columns": []}
         with reporting(progress, "import") as report:
             answer = _stationdb.import_table(
                 self._services._core, source, format == "parquet", asked, report

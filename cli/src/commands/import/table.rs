@@ -1,41 +1,39 @@
-//! `import`.
+//! Files with tables.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
-use stationdb_formats::ImportFiles;
+use stationdb::{Control, Session};
 
-use super::openhtf;
-use super::rows::format_of;
-use crate::args::{Import, ParseFlags, RowFormat};
+use crate::args::{Import, ParseFlags};
 use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
 use crate::output::{Output, OutputFormat, failed, printable};
-use crate::progress::Bar;
 
-pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
-    if import.openhtf {
-        return openhtf::import(desk, output, import);
-    }
-    let [path] = import.files.as_slice() else {
-        return Err(Failure::usage(
-            "a table is read from one file; only --openhtf takes several of them",
-        ));
-    };
-    let session = desk.session();
-    let attempt = || format!("reading {}", path.display());
-    let mut file = File::open(path).map_err(|error| Failure::io(attempt(), &error))?;
+/// Whether an option of tables alone is given.
+pub fn is_asked(import: &Import) -> bool {
+    let Import { name, into, index, close, reading, .. } = import;
+    name.is_some()
+        || into.is_some()
+        || index.is_some()
+        || *close
+        || reading != &ParseFlags::default()
+}
+
+/// The target of a table, and how its file is read.
+pub fn request(session: &Session, import: &Import) -> Outcome<ImportTableRequest> {
     let mut request = reading(&import.reading)?;
     request.index_column.clone_from(&import.index);
     request.end_of_data = import.close.then_some(true);
     match &import.into {
         Some(table) => {
-            let table = kinds::metadata(&session, table)?;
+            let table = kinds::metadata(session, table)?;
             request.id = table.id.map(|id| id.to_string());
         }
         None => {
@@ -45,32 +43,43 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
             request.table = Some(table);
         }
     }
-    let format = format_of(import.format, Some(path));
-    let (bar, control) = Bar::new(desk.interrupt.control(), "importing", None);
-    let answer = match (format, &request.id) {
-        (RowFormat::Arrow, None) => {
-            return Err(Failure::usage(
-                "an Arrow stream is read into a table that exists; name it with --into, or \
-                 import Parquet",
-            ));
-        }
-        (RowFormat::Arrow, Some(id)) => {
-            let rows = |desk: &Desk| {
-                let count = kinds::metadata(&desk.session(), id)?.row_count;
-                Ok::<_, Failure>(count.unwrap_or_default())
-            };
-            let before = rows(desk)?;
-            let stream = io::BufReader::new(file);
-            let mut stream = InterruptibleReader { stream, control: &control };
-            session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
-            let row_count = rows(desk)? - before;
-            ImportTableResponse::new().id(id).row_count(row_count)
-        }
-        (RowFormat::Csv, _) => session.import_csv(request, &mut file, &control)?,
-        (RowFormat::Parquet, _) => session.import_parquet(request, Box::new(file), &control)?,
+    Ok(request)
+}
+
+fn open(path: &Path) -> Outcome<File> {
+    File::open(path)
+        .map_err(|error| Failure::io(format_args!("reading {}", path.display()), &error))
+}
+
+/// Whether a file begins with these bytes.
+pub fn starts_with(path: &Path, mark: &[u8]) -> Outcome<bool> {
+    let mut start = Vec::new();
+    open(path)?
+        .take(mark.len() as u64)
+        .read_to_end(&mut start)
+        .map_err(|error| Failure::io(format_args!("reading {}", path.display()), &error))?;
+    Ok(start == mark)
+}
+
+/// Appends the rows of an Arrow stream.
+pub fn append_arrow(
+    desk: &Desk,
+    path: &Path,
+    request: &ImportTableRequest,
+    control: &Control,
+) -> Outcome<ImportTableResponse> {
+    let Some(id) = &request.id else {
+        return Err(Failure::usage(
+            "an Arrow stream is read into a table that exists; name it with --into, or import \
+             Parquet",
+        ));
     };
-    drop(bar);
-    report(output, &answer)
+    let session = desk.session();
+    let rows = || Ok::<_, Failure>(kinds::metadata(&session, id)?.row_count.unwrap_or_default());
+    let before = rows()?;
+    let mut stream = InterruptibleReader { stream: io::BufReader::new(open(path)?), control };
+    session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
+    Ok(ImportTableResponse::new().id(id).row_count(rows()? - before))
 }
 
 /// How the file is read, as the options say.
@@ -106,21 +115,44 @@ fn reading(options: &ParseFlags) -> Outcome<ImportTableRequest> {
     Ok(request)
 }
 
-/// Tells the rows, and what became of each column.
-fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
-    let id = answer.id.clone().unwrap_or_default();
-    let rows = answer.row_count;
-    let mut object = json!({"table": id.to_string(), "rows": rows});
-    if let (Value::Object(object), false) = (&mut object, answer.columns.is_empty()) {
-        object.insert("columns".to_owned(), json!(answer.columns));
-        object.insert("separator".to_owned(), json!(answer.separator));
-        object.insert("headerLine".to_owned(), json!(answer.header_line));
-        object.insert("warnings".to_owned(), json!(answer.warnings));
-    }
+/// Writes the warnings of an import, with the file where there are several.
+pub fn warn(file: Option<&str>, answer: &ImportTableResponse) {
+    let prefix = file.map_or_else(String::new, |file| format!("{file}: "));
     for warning in &answer.warnings {
-        let _ = writeln!(io::stderr(), "stationdb: warning: {}", printable(&with_options(warning)));
+        let told = format!("stationdb: warning: {prefix}{}", with_options(warning));
+        let _ = writeln!(io::stderr(), "{}", printable(&told));
     }
-    output.report(&format!("imported {rows} rows into table {id}"), &object)?;
+}
+
+pub fn line(file: &str, answer: &ImportTableResponse) -> String {
+    let id = answer.id.clone().unwrap_or_default();
+    format!("imported {} rows of {file} into table {id}", answer.row_count)
+}
+
+/// The import of a table, for programs.
+pub fn object(file: Option<&str>, answer: &ImportTableResponse) -> Value {
+    let id = answer.id.clone().unwrap_or_default();
+    let mut object = json!({"table": id.to_string(), "rows": answer.row_count});
+    if let Value::Object(object) = &mut object {
+        if let Some(file) = file {
+            object.insert("file".to_owned(), json!(file));
+        }
+        if !answer.columns.is_empty() {
+            object.insert("columns".to_owned(), json!(answer.columns));
+            object.insert("separator".to_owned(), json!(answer.separator));
+            object.insert("headerLine".to_owned(), json!(answer.header_line));
+            object.insert("warnings".to_owned(), json!(answer.warnings));
+        }
+    }
+    object
+}
+
+/// Tells the rows, and what became of each column.
+pub fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
+    let id = answer.id.clone().unwrap_or_default();
+    warn(None, answer);
+    let told = format!("imported {} rows into table {id}", answer.row_count);
+    output.report(&told, &object(None, answer))?;
     if output.form != OutputFormat::Table {
         return Ok(());
     }
@@ -155,7 +187,7 @@ fn with_options(text: &str) -> String {
 /// A stream that ends with an error once Ctrl-C was pressed.
 struct InterruptibleReader<'c, R> {
     stream: R,
-    control: &'c stationdb::Control,
+    control: &'c Control,
 }
 
 impl<R: io::Read> io::Read for InterruptibleReader<'_, R> {

@@ -1,0 +1,134 @@
+//! `import` of files in formats that are found, of several files, and of directories.
+
+use stationdb::serde_json::Value;
+
+use crate::bench::Bench;
+
+const RECORD: &str = "{\"dut_id\": \"SN-1\", \"outcome\": \"PASS\", \"phases\": []}";
+
+/// A directory `day` with files of several kinds, beside a store.
+fn day(files: &[(&str, &[u8])]) -> Bench {
+    let bench = Bench::empty();
+    bench.fill(|_| ());
+    for (name, bytes) in files {
+        let path = bench.path("day").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    bench
+}
+
+fn names(all: &Value, member: &str) -> Vec<String> {
+    let all = all.as_array().unwrap().iter();
+    let mut names: Vec<String> = all.map(|one| one[member].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+fn tables(bench: &Bench) -> Vec<String> {
+    names(&bench.json(&["ls", "tables"]), "name")
+}
+
+/// A path in the directory, as the platform writes it.
+fn inside(name: &str) -> String {
+    std::path::Path::new("day").join(name).display().to_string()
+}
+
+#[test]
+fn the_bytes_of_a_file_come_before_its_name() {
+    let bench = Bench::new();
+    bench.good(&["export", "Loop", "-o", "loop.parquet"]);
+    std::fs::rename(bench.path("loop.parquet"), bench.path("loop.csv")).unwrap();
+    bench.good(&["import", "loop.csv"]);
+    std::fs::write(bench.path("record.txt"), RECORD).unwrap();
+    let told = bench.good(&["import", "record.txt"]);
+    assert!(told.starts_with("imported record.txt as the result "), "{told}");
+    bench.good(&["export", "Loop", "-o", "rows", "--as", "arrow"]);
+    assert_eq!(bench.json(&["import", "rows", "--into", "Loop"])["rows"], 5000);
+    assert_eq!(tables(&bench), ["Loop", "loop"]);
+    std::fs::write(bench.path("x.csv"), b"\x1f\x8b\x08\0").unwrap();
+    let told = bench.run(&["import", "x.csv"]).bad(2);
+    assert!(told.starts_with("importing x.csv: ") && told.contains("gzip"), "{told}");
+    // What is said comes before all.
+    let told = bench.run(&["import", "record.txt", "--as", "csv"]).bad(2);
+    assert!(told.contains("importing record.txt: "), "{told}");
+    assert_eq!(bench.json(&["import", "record.txt", "--as", "openhtf", "--again"])["refused"], {
+        Value::Array(Vec::new())
+    });
+}
+
+#[test]
+fn each_file_of_a_directory_is_listed() {
+    let files: [(&str, &[u8]); 5] = [
+        ("1.csv", b"t,v\n1,2\n2,3\n"),
+        ("2.csv", b"t,v\n1,2,3\n"),
+        ("3.json", RECORD.as_bytes()),
+        ("4.png", b"\x89PNG\r\n\x1a\n"),
+        ("deep/5.csv", b"t,v\n1,x\n"),
+    ];
+    let bench = day(&files);
+    let run = bench.run(&["import", "day"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{run:?}");
+    let imported = format!("imported 2 rows of {} into table ", inside("1.csv"));
+    assert!(lines[0].starts_with(&imported), "{run:?}");
+    let imported = format!("imported {} as the result ", inside("3.json"));
+    assert!(lines[1].starts_with(&imported), "{run:?}");
+    let told: Vec<&str> = run.err.lines().collect();
+    assert_eq!(told.len(), 3, "{run:?}");
+    assert!(told[0].starts_with(&format!("stationdb: importing {}: ", inside("2.csv"))), "{run:?}");
+    assert!(told[1].contains("4.png") && told[1].contains("a picture"), "{run:?}");
+    assert_eq!(told[2], "stationdb: 2 of 4 files were not imported");
+    assert_eq!(tables(&bench), ["1"]);
+
+    let run = bench.run(&["import", "day", "--recursive", "--again", "--json"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let told: Value = stationdb::serde_json::from_str(&run.out).unwrap();
+    let imported = ["1.csv", "3.json", "deep/5.csv"].map(inside);
+    assert_eq!(names(&told["imported"], "file"), imported);
+    assert_eq!(names(&told["refused"], "file"), ["2.csv", "4.png"].map(inside));
+    assert_eq!(told["imported"][0]["rows"], 2);
+    assert_eq!(told["imported"][1]["results"].as_array().map(Vec::len), Some(1));
+    assert_eq!(told["imported"][1]["format"], "openhtf");
+    assert_eq!(tables(&bench), ["1", "1", "5"]);
+}
+
+#[test]
+fn all_went_well_or_nothing_did() {
+    let bench = day(&[("1.csv", b"t,v\n1,2\n"), ("2.csv", b"t,v\n1,2,3\n")]);
+    let told = bench.run(&["import", "day", "--all-or-nothing"]).bad(2);
+    assert!(told.contains("importing 2.csv: "), "{told}");
+    assert_eq!(tables(&bench), [""; 0]);
+    std::fs::write(bench.path("day").join("2.csv"), "t,v\n1,2\n").unwrap();
+    let told = bench.good(&["import", "day", "--all-or-nothing"]);
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert_eq!(tables(&bench), ["1", "2"]);
+    // Files beside a directory; the rows of all go into one table.
+    std::fs::write(bench.path("3.csv"), "t,v\n1,2\n3,4\n").unwrap();
+    let told = bench.good(&["import", "3.csv", "day", "--into", "1"]);
+    assert_eq!(told.lines().count(), 3, "{told}");
+    assert_eq!(bench.json(&["show", "1"])["rowCount"], 5);
+}
+
+#[test]
+fn a_directory_without_files_is_told() {
+    let bench = day(&[("deep/1.csv", b"t,v\n1,2\n")]);
+    let told = bench.run(&["import", "day"]).bad(2);
+    assert!(told.contains("there is no file"), "{told}");
+    bench.good(&["import", "day", "--recursive"]);
+}
+
+/// Options of tables and of results hold for the files that they fit.
+#[test]
+fn options_hold_for_the_files_of_a_directory() {
+    let bench = day(&[("1.csv", b"t;v\n5;-\n6;1,5\n"), ("2.json", RECORD.as_bytes())]);
+    let options = ["--null", "-", "--index", "t", "--part-number", "PN-3", "--workspace", "lab"];
+    bench.good(&[&["import", "day"], &options[..]].concat());
+    assert_eq!(bench.good(&["export", "1"]), "t,v\n5,\n6,1.5\n");
+    assert_eq!(bench.json(&["show", "1"])["workspace"], "lab");
+    let results = bench.json(&["ls", "results"]);
+    assert_eq!((results[0]["partNumber"].as_str(), results[0]["workspace"].as_str()), {
+        (Some("PN-3"), Some("lab"))
+    });
+}

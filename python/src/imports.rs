@@ -1,0 +1,182 @@
+//! Imports of files and directories by their paths: tables and test results.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use stationdb::tables::{ImportTableRequest, ImportTableResponse};
+use stationdb::{Control, Error, Result, Session};
+use stationdb_formats::{
+    ImportDirectoryRequest, ImportFiles as _, ImportResults as _, Imported, ResultOptions,
+};
+
+use crate::errors::{of_file, raised};
+use crate::json::{request, to_python};
+use crate::long::{Watch, long};
+use crate::session::SessionCore;
+
+/// How files are imported.
+#[derive(FromPyObject)]
+pub struct Asked<'py> {
+    /// The name of the format; that of each file is found when absent.
+    #[pyo3(item)]
+    format: Option<String>,
+    /// The target of tables, and how they are read, in the wire form.
+    #[pyo3(item)]
+    table: Bound<'py, PyAny>,
+    #[pyo3(item)]
+    part_number: Option<String>,
+    #[pyo3(item)]
+    workspace: Option<String>,
+    #[pyo3(item)]
+    again: bool,
+}
+
+impl Asked<'_> {
+    fn format<F: FromStr<Err = Error>>(&self) -> PyResult<Option<F>> {
+        let format = self.format.as_deref().map(str::parse).transpose();
+        format.map_err(|error| raised(self.table.py(), &error))
+    }
+
+    fn table(&self) -> PyResult<ImportTableRequest> {
+        let mut table: ImportTableRequest = request(&self.table, "import_file")?;
+        if let (None, Some(workspace)) = (&table.id, &self.workspace) {
+            table.table.get_or_insert_default().workspace.get_or_insert_with(|| workspace.clone());
+        }
+        Ok(table)
+    }
+
+    fn results(&self) -> ResultOptions {
+        let mut options = ResultOptions::new().again(self.again);
+        (options.part_number, options.workspace) =
+            (self.part_number.clone(), self.workspace.clone());
+        options
+    }
+}
+
+/// Refuses a path where nothing is, or the other of file and directory.
+fn look_at(py: Python<'_>, path: &Path, wants_directory: bool) -> PyResult<()> {
+    let found =
+        py.detach(|| path.metadata()).and_then(|found| match (wants_directory, found.is_dir()) {
+            (true, false) => Err(io::ErrorKind::NotADirectory.into()),
+            (false, true) => Err(io::ErrorKind::IsADirectory.into()),
+            _ => Ok(()),
+        });
+    found.map_err(|error| of_file(py, format!("opening {}", path.display()), error))
+}
+
+fn work<T: Send>(
+    py: Python<'_>,
+    session: &SessionCore,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Session, &Control) -> Result<T> + Send,
+) -> PyResult<T> {
+    session.caller.refuse_own_transaction(py)?;
+    let (_call, handle) = session.caller.begin(py)?;
+    let watch = Watch { progress, timeout: session.caller.timeout() };
+    long(py, watch, |control| work(&handle.with_control(control), control))
+}
+
+/// What a file became.
+fn told<'py>(py: Python<'py>, imported: Imported) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    match imported {
+        Imported::Tables(tables) => told.set_item("tables", answers(py, &tables)?)?,
+        Imported::Results(report) => {
+            let texts = |ids: Vec<&str>| PyList::new(py, ids);
+            told.set_item("format", report.format.as_str())?;
+            told.set_item(
+                "results",
+                texts(report.results.iter().map(|id| id.as_str()).collect())?,
+            )?;
+            told.set_item("steps", report.steps)?;
+            told.set_item("measurements", report.measurements)?;
+            told.set_item("ids", texts(report.tables.iter().map(|id| id.as_str()).collect())?)?;
+            told.set_item("files", texts(report.files.iter().map(|id| id.as_str()).collect())?)?;
+            told.set_item("warnings", report.warnings)?;
+        }
+    }
+    Ok(told)
+}
+
+fn answers<'py>(py: Python<'py>, tables: &[ImportTableResponse]) -> PyResult<Bound<'py, PyList>> {
+    let tables: Vec<Py<PyAny>> =
+        tables.iter().map(|table| to_python(py, table)).collect::<PyResult<_>>()?;
+    PyList::new(py, tables)
+}
+
+/// Imports a file with tables. Returns the answer of each of them.
+#[pyfunction]
+#[pyo3(signature = (session, path, asked, progress))]
+pub fn import_tables<'py>(
+    py: Python<'py>,
+    session: &SessionCore,
+    path: PathBuf,
+    asked: Asked<'py>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    look_at(py, &path, false)?;
+    let (format, table) = (asked.format()?, asked.table()?);
+    let tables = work(py, session, progress, |session, control| {
+        session.import_file(table, &path, format, control)
+    })?;
+    answers(py, &tables)
+}
+
+/// Imports a file with test results.
+#[pyfunction]
+#[pyo3(signature = (session, path, asked, progress))]
+pub fn import_results<'py>(
+    py: Python<'py>,
+    session: &SessionCore,
+    path: PathBuf,
+    asked: Asked<'py>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    look_at(py, &path, false)?;
+    let (format, options) = (asked.format()?, asked.results());
+    let report = work(py, session, progress, |session, control| {
+        session.import_results_file(&path, format, &options, control)
+    })?;
+    told(py, Imported::Results(report))
+}
+
+/// Imports the files of a directory. Returns what became of each: an exception, or a dict.
+#[pyfunction]
+#[pyo3(signature = (session, path, asked, recursive, all_or_nothing, progress))]
+pub fn import_directory<'py>(
+    py: Python<'py>,
+    session: &SessionCore,
+    path: PathBuf,
+    asked: Asked<'py>,
+    recursive: bool,
+    all_or_nothing: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    look_at(py, &path, true)?;
+    let mut asking = ImportDirectoryRequest::new(path)
+        .table(asked.table()?)
+        .results(asked.results())
+        .recursive(recursive)
+        .all_or_nothing(all_or_nothing);
+    asking.format = asked.format()?;
+    let report =
+        work(py, session, progress, |session, control| session.import_directory(&asking, control))?;
+    let list = PyList::empty(py);
+    for file in report.files {
+        let one = match file.outcome {
+            Ok(imported) => told(py, imported)?,
+            Err(error) => {
+                let one = PyDict::new(py);
+                one.set_item("error", raised(py, &error))?;
+                one
+            }
+        };
+        one.set_item("path", file.path)?;
+        one.set_item("format", file.format.map(|format| format.as_str()))?;
+        list.append(one)?;
+    }
+    Ok(list)
+}

@@ -1,0 +1,151 @@
+"""Imports of files whose format is found, of test results, and of directories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stationdb
+from stationdb import errors
+
+RECORD = {
+    "dut_id": "SN-1",
+    "outcome": "PASS",
+    "start_time_millis": 1_700_000_000_000,
+    "phases": [
+        {
+            "name": "power",
+            "outcome": "PASS",
+            "start_time_millis": 1_700_000_000_000,
+            "measurements": {"vout": {"name": "vout", "outcome": "PASS", "measured_value": 5.0}},
+        }
+    ],
+}
+
+
+def record(path: Path, serial: str = "SN-1") -> Path:
+    path.write_text(json.dumps({**RECORD, "dut_id": serial}))
+    return path
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Path:
+    """A directory with files of several kinds."""
+    day = tmp_path / "day"
+    (day / "deep").mkdir(parents=True)
+    (day / "1.csv").write_text("t;v\n1;0,5\n2;-\n")
+    record(day / "2.txt")
+    (day / "3.csv").write_text("t;v\n1;2;3\n")
+    (day / "4.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (day / "deep" / "5.csv").write_text("t;v\n1;7\n")
+    return day
+
+
+def test_the_format_of_a_file_is_found(
+    db: stationdb.Store, loop: stationdb.Table, tmp_path: Path
+) -> None:
+    loop.export(tmp_path / "loop.parquet")
+    (tmp_path / "loop.parquet").rename(tmp_path / "same.csv")
+    same = db.tables.import_file(tmp_path / "same.csv", index_column="t")
+    assert same.rows().to_pylist() == loop.rows().to_pylist()
+    assert same.metadata()["name"] == "same"
+    (tmp_path / "rows.log").write_text("t,v\n1,2\n")
+    with pytest.raises(errors.UnsupportedError, match="csv, parquet"):
+        db.tables.import_file(tmp_path / "rows.log")
+    assert len(db.tables.import_file(tmp_path / "rows.log", format="csv", name="rows")) == 1
+    with pytest.raises(errors.InvalidArgumentError, match="csv or parquet"):
+        db.tables.import_file(tmp_path / "rows.log", format="xlsx")
+    with pytest.raises(errors.UnsupportedError, match="import_results_file"):
+        db.tables.import_file(record(tmp_path / "SN-1.json"))
+    with (tmp_path / "rows.log").open("rb") as file:
+        with pytest.raises(errors.InvalidArgumentError, match="no import of 'log'"):
+            db.tables.import_file(file)
+
+
+def test_results_come_from_files(db: stationdb.Store, tmp_path: Path) -> None:
+    path = record(tmp_path / "SN-1.json")
+    imported = db.results.import_file(path, part_number="PN-7", workspace="lab")
+    assert (imported.format, imported.error, imported.path) == ("openhtf", None, str(path))
+    assert (imported.steps, imported.measurements, len(imported.file_ids)) == (1, 1, 1)
+    assert (imported.tables, imported.table_ids, imported.warnings) == ([], [], [])
+    result = db.results.get(imported.results[0])
+    assert (result.part_number, result.serial_number, result.workspace) == ("PN-7", "SN-1", "lab")
+    with pytest.raises(errors.ConflictError, match=imported.results[0]):
+        db.results.import_file(path)
+    assert db.results.import_file(path, again=True).results != imported.results
+    assert db.results.query().count() == 2
+    (tmp_path / "half.json").write_text('{"dut_id": ')
+    with pytest.raises(errors.InvalidArgumentError, match="no JSON"):
+        db.results.import_file(tmp_path / "half.json")
+    (tmp_path / "rows.csv").write_text("t,v\n1,2\n")
+    with pytest.raises(errors.UnsupportedError, match="import_file"):
+        db.results.import_file(tmp_path / "rows.csv")
+    with pytest.raises(errors.InvalidArgumentError, match="use openhtf"):
+        db.results.import_file(path, format="csv")
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
+        db.results.import_file(tmp_path / "none.json")
+    with db.transaction() as tx:
+        with pytest.raises(errors.UnsupportedError, match="transaction"):
+            tx.results.import_file(path)
+        with pytest.raises(errors.ConflictError, match="transaction"):
+            db.results.import_file(path, again=True)
+
+
+def test_each_file_of_a_directory_is_told(db: stationdb.Store, day: Path) -> None:
+    told = db.import_directory(
+        day, part_number="PN-7", workspace="lab", null_texts=["-"], index_column="t"
+    )
+    assert [one.path for one in told] == ["1.csv", "2.txt", "3.csv", "4.png"]
+    assert [one.format for one in told] == ["csv", "openhtf", "csv", None]
+    assert [type(one.error).__name__ for one in told] == [
+        "NoneType",
+        "NoneType",
+        "InvalidArgumentError",
+        "UnsupportedError",
+    ]
+    assert isinstance(told[2].error, errors.Error) and told[2].error.place == {
+        "line": 2,
+        "column": None,
+    }
+    answer = told[0].tables[0]
+    assert (answer.row_count, answer.separator, answer.columns[1].null_count) == (2, ";", 1)
+    table = db.tables.get(answer.id or "")
+    assert table.rows().to_pylist() == [{"t": 1, "v": 0.5}, {"t": 2, "v": None}]
+    assert table.metadata()["workspace"] == "lab"
+    assert db.results.get(told[1].results[0]).part_number == "PN-7"
+    again = db.import_directory(day, recursive=True, format="csv")
+    assert again[-1].path == str(Path("deep", "5.csv"))
+    assert [one.error is None for one in again] == [True, False, False, False, True]
+
+
+def test_a_directory_goes_into_one_table_or_not_at_all(
+    db: stationdb.Store, day: Path
+) -> None:
+    with pytest.raises(errors.UnsupportedError, match=r"importing 2\.txt"):
+        db.import_directory(day, all_or_nothing=True)
+    (day / "2.txt").unlink()
+    (day / "4.png").unlink()
+    with pytest.raises(errors.InvalidArgumentError, match=r"importing 3\.csv"):
+        db.import_directory(day, all_or_nothing=True)
+    assert list(db.tables) == []
+    (day / "3.csv").write_text("t;v\n1;2\n")
+    table = db.tables.create("all", {"t": int, "v": float}, index="t")
+    with pytest.raises(errors.InvalidArgumentError, match=r"importing 1\.csv.*line 2"):
+        db.import_directory(day, all_or_nothing=True, table=table)
+    seen: list[int] = []
+    told = db.import_directory(
+        day,
+        all_or_nothing=True,
+        table=table,
+        null_texts=["-"],
+        decimal_separator=",",
+        progress=lambda done, total, unit: seen.append(done),
+    )
+    assert [one.tables[0].row_count for one in told] == [2, 1]
+    assert len(table) == 3
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        db.import_directory(day / "nowhere")
+    with pytest.raises(OSError, match=r"3\.csv"):
+        db.import_directory(day / "3.csv")
