@@ -429,6 +429,9 @@ pub struct Import {
     /// Imports a record although there is a result of it.
     #[arg(long)]
     pub again: bool,
+    /// Column of a member in CSV of results, such as serialNumber=UUT; may be repeated.
+    #[arg(long, value_name = "MEMBER=COLUMN")]
+    pub map: Vec<String>,
     #[command(flatten)]
     pub reading: ParseFlags,
 }

@@ -2,10 +2,11 @@
 //! measurement files and Touchstone, and the records of test programs.
 //!
 //! [`ImportFiles`] gives a session the imports of files with tables; each format has a module,
-//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it those
-//! of files with test results: records of `OpenHTF` ([`openhtf`]), reports of `TestStand`
-//! ([`teststand`]), documents of IEEE 1636.1 ([`atml`]) and CSV ([`results_csv`]); and of directories
-//! with files of both kinds. [`DataFormat`] finds what a file is.
+//! whose `source` is a [`RowSource`](stationdb::tables::RowSource). [`ImportResults`] gives it
+//! those of files with test results: records of `OpenHTF` ([`openhtf`]), reports of `TestStand`
+//! ([`teststand`]), documents of IEEE 1636.1 ([`atml`]), lots of semiconductor testers ([`stdf`])
+//! and CSV ([`results_csv`]); and of directories with files of both kinds. [`DataFormat`] finds what
+//! a file is.
 //!
 //! The feature `zones` has the names of time zones, such as `Europe/Berlin`, for times without a
 //! zone.

@@ -56,6 +56,8 @@ pub(crate) const XML_ATTRIBUTES: usize = 256;
 pub(crate) const VALUE_DEPTH: usize = 64;
 /// Bytes of the path of a value that has no member.
 pub(crate) const PATH_BYTES: usize = 1_024;
+/// Groups around a step of a CSV text of results. A result has 100 levels of steps.
+pub(crate) const RESULTS_CSV_GROUPS: usize = 99;
 /// Values of a CSV text of results.
 pub(crate) const RESULTS_CSV_VALUES: usize = 16_000_000;
 /// Different warnings of an import of results; more are counted.

@@ -132,3 +132,27 @@ fn options_hold_for_the_files_of_a_directory() {
         (Some("PN-3"), Some("lab"))
     });
 }
+
+#[test]
+fn columns_and_the_zone_of_results_in_csv_are_told() {
+    let text = "UUT,At,Test,Reading\nSN-1,2026-03-01 12:00:00,VOUT,12.01\n";
+    let bench = day(&[("unit.csv", text.as_bytes())]);
+    let import = |more: &[&str]| {
+        let file = inside("unit.csv");
+        let line = ["import", file.as_str(), "--as", "results-csv", "--part-number", "PN-7"];
+        bench.run(&[&line[..], more].concat())
+    };
+    let run = import(&["--map", "serialNumber"]);
+    assert!(run.code == Some(1) && run.err.contains("serialNumber=UUT"), "{run:?}");
+    let maps = ["serialNumber=UUT", "startedAt=At", "measurementName=Test", "value=Reading"];
+    let maps: Vec<&str> = maps.iter().flat_map(|map| ["--map", map]).collect();
+    let run = import(&[&maps[..], &["--time-zone", "+02:00"]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let results = bench.good(&["ls", "results", "--jsonl"]);
+    let result: Value = stationdb::serde_json::from_str(&results).unwrap();
+    assert_eq!(result["serialNumber"], "SN-1", "{result}");
+    assert_eq!(result["startedAt"], "2026-03-01T10:00:00Z", "{result}");
+    // Of a table it is no option.
+    let told = bench.run(&["import", &inside("unit.csv"), "--map", "serialNumber=UUT"]);
+    assert!(told.err.contains("--map are options of test results"), "{told:?}");
+}

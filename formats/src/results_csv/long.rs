@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stationdb::Result;
 use stationdb::results::CreateStepRequest;
+use stationdb::{Error, Place, Result};
 
 use super::columns::Member;
 use super::judge::of_parts;
 use super::unit::{Cells, Reading, roll_up, step};
+use crate::limits::RESULTS_CSV_GROUPS;
 use crate::results::Told;
 use crate::results::step::{NewResult, NewStep, Parameter};
 
@@ -37,7 +38,7 @@ struct Unit {
 /// The results of the rows: those with one serial number and run, or start, are a unit.
 ///
 /// # Errors
-/// As [`Reading::result`].
+/// As [`Reading::result`]; `LimitExceeded` for too many groups around a step.
 pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewResult>> {
     let mut places: HashMap<(Option<&str>, Option<String>), usize> = HashMap::new();
     let mut units: Vec<Unit> = Vec::new();
@@ -55,7 +56,7 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
             }
         };
         if let Some(unit) = units.get_mut(at) {
-            add(unit, reading, row, told);
+            add(unit, reading, row, told)?;
         }
     }
     if units.len() > 1 && units.iter().all(|unit| unit.rows == 1) {
@@ -73,7 +74,11 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
         .collect())
 }
 
-fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) {
+/// Adds the measurement of a row.
+///
+/// # Errors
+/// `LimitExceeded` for too many groups around its step.
+fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> Result<()> {
     unit.rows += 1;
     let get = |member| reading.get(row, member);
     let step_name = get(Member::StepName);
@@ -99,6 +104,14 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) {
     let groups = get(Member::StepPath).unwrap_or_default().split('/').map(str::trim);
     let mut path: Vec<String> =
         groups.filter(|group| !group.is_empty()).map(str::to_owned).collect();
+    if path.len() > RESULTS_CSV_GROUPS {
+        let line = reading.texts.line(row);
+        let error = Error::limit(format!(
+            "a step is below {} others, more than the {RESULTS_CSV_GROUPS} that are stored",
+            path.len()
+        ));
+        return Err(error.at(Place::Line { line, column: None }));
+    }
     path.push(step_name.unwrap_or(name).to_owned());
     // As many groups as the row before has, too.
     let groups = path.len() - 1;
@@ -119,7 +132,7 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) {
             *steps += 1;
             level.push(NewStep { request, ..NewStep::default() });
         }
-        let Some(last) = level.last_mut() else { return };
+        let Some(last) = level.last_mut() else { return Ok(()) };
         level = &mut last.children;
     }
     // Several measurements of a step; one with the name of another is of the next iteration.
@@ -133,10 +146,11 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) {
             let whole = of_parts(parts.into_iter());
             last.request.status = Some(whole);
             last.parameters.push(Parameter::from(entry.finish()));
-            return;
+            return Ok(());
         }
     }
     let step_name = path.last().map(String::as_str).unwrap_or_default();
     level.push(step(*steps, step_name, get(Member::StepType), entry, status));
     *steps += 1;
+    Ok(())
 }

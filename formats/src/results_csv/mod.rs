@@ -51,8 +51,8 @@ pub use options::ImportOptions;
 ///
 /// # Errors
 /// `InvalidArgument` for bytes that are no CSV and for a start that is no time, with line and
-/// column, and for options that name no member or column; `LimitExceeded` for more than 256 MiB or
-/// 16,000,000 values; `Conflict` for a file that a visible result came from, with the id of that
+/// column, and for options that name no member or column; `LimitExceeded` for more than 256 MiB,
+/// 16,000,000 values, or 99 groups around a step; `Conflict` for a file that a visible result came from, with the id of that
 /// result, unless [`again`](crate::ResultOptions::again) is set; the errors of creating
 /// results, steps and files. After an error nothing was changed.
 ///

@@ -231,6 +231,21 @@ fn decimals_with_a_comma() {
 }
 
 #[test]
+fn groups_are_bounded() {
+    let text =
+        |groups: usize| format!("sn,path,step,value\nS,{},s,1\n", vec!["g"; groups].join("/"));
+    let (found, _) = plain(&text(99));
+    assert_eq!(found[0].1.len(), 100);
+    let bench = Bench::new();
+    for groups in [100, 1_000_000] {
+        let error = import(&bench, &text(groups), &ImportOptions::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+        assert_eq!(error.place(), Some(&Place::Line { line: 2, column: None }));
+    }
+    assert_eq!(bench.counts(), (0, 0));
+}
+
+#[test]
 fn what_is_refused_names_its_place() {
     let bench = Bench::new();
     for (text, options, what) in [

@@ -34,7 +34,7 @@ fn near(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn yields_and_capability_of_a_file() {
+fn yields_of_a_file() {
     let bench = Bench::new();
     let options = ImportOptions::new().program_name("P1");
     let report = results_csv::import(&bench.session, text().as_bytes(), &options).unwrap();
@@ -49,13 +49,21 @@ fn yields_and_capability_of_a_file() {
     near(group.final_yield, 3.0 / 4.0);
     near(group.result_yield, 3.0 / 6.0);
     near(group.retest_rate, 2.0 / 6.0);
+}
 
+#[test]
+fn capability_of_a_file() {
+    let bench = Bench::new();
+    results_csv::import(&bench.session, text().as_bytes(), &ImportOptions::new()).unwrap();
+    let control = stationdb::Control::default();
     let request = CapabilityRequest::new("vout");
     let capability = bench.session.capability(request, &control).unwrap();
     assert_eq!(capability.n, 8);
+    assert_eq!((capability.low_limit, capability.high_limit), (Some(9.4), Some(10.6)));
     near(capability.mean, 10.0);
     near(capability.overall_deviation, 0.130_930_734_141_595_42);
     near(capability.within_deviation, 0.177_245_385_090_551_6);
+    near(capability.cp, std::f64::consts::FRAC_2_SQRT_PI);
     near(capability.cpk, std::f64::consts::FRAC_2_SQRT_PI);
     near(capability.ppk, 1.527_525_231_651_946_7);
 }

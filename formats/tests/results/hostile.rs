@@ -27,12 +27,24 @@ fn a_million_levels() {
 
 #[test]
 fn entities_are_not_expanded() {
+    let report = "<Reports><Report Type='UUT' UUTResult='&a2;'/></Reports>";
     let bomb = "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY a0 'ha'>\
-        <!ENTITY a1 '&a0;&a0;&a0;&a0;'><!ENTITY a2 '&a1;&a1;&a1;&a1;'>]><Reports>&a2;</Reports>";
-    refused(bomb.as_bytes(), ErrorKind::InvalidArgument);
-    let outside = "<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><Reports/>";
-    refused(outside.as_bytes(), ErrorKind::InvalidArgument);
-    refused(b"<Reports>&a2;</Reports>", ErrorKind::InvalidArgument);
+        <!ENTITY a1 '&a0;&a0;&a0;&a0;'><!ENTITY a2 '&a1;&a1;&a1;&a1;'>]>";
+    let outside = "<!DOCTYPE a SYSTEM \"file:///etc/passwd\">";
+    let bench = Bench::new();
+    for (text, what) in [
+        (format!("{bomb}{report}"), "document type"),
+        (format!("{outside}{}", report.replace("&a2;", "Passed")), "document type"),
+        (report.to_owned(), "a2"),
+        (
+            report.replace("/>", ">&a2;</Report>").replace("'&a2;'", "'Passed'"),
+            "\"a2\" is not one of",
+        ),
+    ] {
+        let error = bench.refusal(Format::TestStand, text.as_bytes());
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
+        assert!(error.message().contains(what), "{text}: {error}");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
     let job = Job {
         import,
         table: table::request(&desk.session(), import)?,
-        results: results::options(import),
+        results: results::options(import)?,
     };
     match import.files.as_slice() {
         [path] if !path.is_dir() => job.one(desk, output, path),
@@ -186,7 +186,7 @@ fn refuse_others(import: &Import, reader: Reader) -> Outcome {
         }
         Reader::Arrow | Reader::Data(DataFormat::Table(_)) if results::is_asked(import) => {
             Err(Failure::usage(
-                "the file has a table; --again and --part-number are options of test results",
+                "the file has a table; --again, --part-number and --map are options of test results",
             ))
         }
         _ => Ok(()),

@@ -4,18 +4,27 @@ use stationdb::serde_json::{Value, json};
 use stationdb_formats::{ResultOptions, ResultsReport};
 
 use crate::args::Import;
+use crate::failure::{Failure, Outcome};
 
 /// Whether an option of test results alone is given.
 pub fn is_asked(import: &Import) -> bool {
-    import.again || import.part_number.is_some()
+    import.again || import.part_number.is_some() || !import.map.is_empty()
 }
 
-pub fn options(import: &Import) -> ResultOptions {
+pub fn options(import: &Import) -> Outcome<ResultOptions> {
     let mut options = ResultOptions::new().again(import.again);
     options.part_number.clone_from(&import.part_number);
     options.workspace.clone_from(&import.workspace);
     options.time_zone.clone_from(&import.reading.time_zone);
-    options
+    for pair in &import.map {
+        let Some((member, column)) = pair.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "{pair:?} is not a member and its column; write it as serialNumber=UUT"
+            )));
+        };
+        options = options.map(member, column);
+    }
+    Ok(options)
 }
 
 pub fn line(file: &str, report: &ResultsReport) -> String {

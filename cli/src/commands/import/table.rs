@@ -19,11 +19,13 @@ use crate::output::{Output, OutputFormat, failed, printable};
 /// Whether an option of tables alone is given.
 pub fn is_asked(import: &Import) -> bool {
     let Import { name, into, index, close, reading, .. } = import;
+    // Test results have times without a zone, too.
+    let zone = reading.time_zone.clone();
     name.is_some()
         || into.is_some()
         || index.is_some()
         || *close
-        || reading != &ParseFlags::default()
+        || reading != &ParseFlags { time_zone: zone, ..ParseFlags::default() }
 }
 
 /// The target of a table, and how its file is read.
