@@ -50,8 +50,8 @@ impl FileTables {
         }
         let file = Box::new(file);
         let tables: Box<dyn TableSource> = match format {
-            FileFormat::Csv => OneTable::new(csv::source(&request, file), request),
-            FileFormat::Parquet => OneTable::new(parquet::source(&request, file), request),
+            FileFormat::Csv => OneTable::boxed(csv::source(&request, file), request),
+            FileFormat::Parquet => OneTable::boxed(parquet::source(&request, file), request),
             FileFormat::Tdms => Box::new(tdms::tables(&request, file, TdmsOptions::new())),
         };
         Ok((Self(tables), format))
@@ -76,7 +76,7 @@ struct OneTable {
 }
 
 impl OneTable {
-    fn new(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
+    fn boxed(rows: Box<dyn RowSource>, request: ImportTableRequest) -> Box<dyn TableSource> {
         Box::new(Self { request, rows, is_at_table: false })
     }
 }

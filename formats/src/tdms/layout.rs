@@ -183,7 +183,7 @@ impl Layout {
         match self.form {
             Form::Buffers => {
                 for (rows, width) in &mut cut.buffers {
-                    let whole = if *width == 0 { 0 } else { (left / *width).min(*rows) };
+                    let whole = left.checked_div(*width).unwrap_or_default().min(*rows);
                     left = if whole == *rows { left - whole * *width } else { 0 };
                     *rows = whole;
                 }

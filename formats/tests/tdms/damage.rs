@@ -14,8 +14,11 @@ use crate::bytes::{
     segment_of, texts, texts_index, values,
 };
 
-/// A file of three segments, in which the last one repeats the second one.
-fn three() -> Vec<u8> {
+/// Bytes of the raw data of the last segment: two doubles, then two numbers.
+const LAST: usize = 20;
+
+/// A file of four segments, in which the third one repeats the second one. The last one is contiguous.
+fn four() -> Vec<u8> {
     let scales = [
         ("NI_Number_Of_Scales", Property::Double(1.0)),
         ("NI_Scale[0]_Scale_Type", Property::Text("Linear")),
@@ -39,7 +42,10 @@ fn three() -> Vec<u8> {
         data.extend(number.to_le_bytes());
     }
     let second = segment_of(WHOLE | INTERLEAVED, &rows, &data, None);
-    [first, second.clone(), second].concat()
+    let index =
+        [object("/'g'/'v'", &values(F64, 2), &[]), object("/'g'/'n'", &values(I16, 2), &[])];
+    let last = segment(&index, &[doubles(&[5.0, 6.0]), vec![9, 0, 10, 0]].concat());
+    [first, second.clone(), second, last].concat()
 }
 
 /// Reads all tables, without a store: the values of the column `v`, and the warnings.
@@ -63,10 +69,10 @@ fn read(bytes: &[u8]) -> Result<(Vec<f64>, Vec<String>)> {
 /// Every prefix is refused, or has the first values of the whole file and a warning.
 #[test]
 fn a_file_that_is_cut_anywhere_has_the_values_before_the_cut() {
-    let bytes = three();
+    let bytes = four();
     let (all, told) = read(&bytes).unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(all, [3.0, 5.0, 7.0, 9.0, 7.0, 9.0]);
+    assert_eq!(all, [3.0, 5.0, 7.0, 9.0, 7.0, 9.0, 11.0, 13.0]);
     let (mut count, mut counts) = (0, std::collections::BTreeSet::new());
     let starts: Vec<usize> =
         (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"TDSm")).collect();
@@ -76,6 +82,10 @@ fn a_file_that_is_cut_anywhere_has_the_values_before_the_cut() {
                 count += 1;
                 assert_eq!(found, all[..found.len()], "{len}");
                 counts.insert(found.len());
+                // What is cut off is missing at the end, and not from each channel.
+                if let Some(left) = len.checked_sub(bytes.len() - LAST) {
+                    assert_eq!(found.len(), 6 + (left / 8).min(2), "{len}");
+                }
                 let is_told = told.iter().any(|told| told.contains("was not finished"));
                 assert_eq!(is_told, !starts.contains(&len), "{len}: {told:?}");
             }
@@ -83,13 +93,13 @@ fn a_file_that_is_cut_anywhere_has_the_values_before_the_cut() {
         }
     }
     assert!(count > 100, "{count}");
-    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
 }
 
 /// Every byte in eight other ways: values, or an error. A refused file leaves nothing.
 #[test]
 fn wrong_bits_are_refused_or_read() {
-    let bytes = three();
+    let bytes = four();
     let bench = Bench::new();
     let (mut refused, mut count) = (0, 0);
     for at in 0..bytes.len() {
@@ -136,6 +146,9 @@ fn what_is_not_read_is_refused_by_name_and_place() {
     let mut second = beyond.clone();
     second[3] = b'x';
     beyond.extend(second);
+    let ends = [5u8, 0, 0, 0, 3, 0, 0, 0];
+    let index = texts_index(2, 13);
+    let falling = segment(&[object("/'g'/'s'", &index, &[])], &[&ends[..], b"abcde"].concat());
     let of_two = |one: u32, two: u32| [of(&values(one, 2)), of(&values(two, 2))].concat();
     use ErrorKind::{InvalidArgument, Unsupported};
     for (bytes, kind, parts) in [
@@ -155,6 +168,7 @@ fn what_is_not_read_is_refused_by_name_and_place() {
         (of(&[0; 4]), InvalidArgument, &["as before"]),
         (of(&values(F64, u64::MAX / 4)), InvalidArgument, &["values"]),
         (of(&texts_index(2, 7)), InvalidArgument, &["7 bytes", "2 texts"]),
+        (falling, InvalidArgument, &["ends of texts do not rise", "byte"]),
         (of(&NO_DATA), InvalidArgument, &["none of its objects"]),
         (plain(&[object("g", &values(F64, 2), &[])]), InvalidArgument, &["\"g\" is no path"]),
         (segment_of(8, &[], &[0; 8], None), InvalidArgument, &["first segment has no metadata"]),

@@ -62,15 +62,15 @@ impl Rtd {
         let up = [r0 - resistance, r0 * a, r0 * b, -100.0 * r0 * c, r0 * c];
         let slope = [up[1], 2.0 * up[2], 3.0 * up[3], 4.0 * up[4]];
         let mut low = -1.0;
-        // False for NaN too.
-        while polynomial(&up, low) > 0.0 {
+        loop {
+            let value = polynomial(&up, low);
+            if value <= 0.0 {
+                break;
+            }
             low *= 2.0;
-            if low < -1e9 {
+            if value.is_nan() || low < -1e9 {
                 return f64::NAN;
             }
-        }
-        if !(polynomial(&up, low) <= 0.0) {
-            return f64::NAN;
         }
         let (mut high, mut at) = (0.0, low / 2.0);
         for _ in 0..200 {
