@@ -144,7 +144,7 @@ fn columns_and_the_zone_of_results_in_csv_are_told() {
     };
     let run = import(&["--map", "serialNumber"]);
     assert!(run.code == Some(1) && run.err.contains("serialNumber=UUT"), "{run:?}");
-    let maps = ["serialNumber=UUT", "startedAt=At", "measurementName=Test", "value=Reading"];
+    let maps = ["serialNumber=UUT", "startedAt=At", "name=Test", "measurement=Reading"];
     let maps: Vec<&str> = maps.iter().flat_map(|map| ["--map", map]).collect();
     let run = import(&[&maps[..], &["--time-zone", "+02:00"]].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
