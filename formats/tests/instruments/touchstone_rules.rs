@@ -284,6 +284,8 @@ fn the_second_value_of_two_ports_is_as_the_order_says() {
     for (order, second) in [("21_12", "s21_re"), ("12_21", "s12_re")] {
         let table = &read(&text(&format!("[Two-Port Data Order] {order}\n")), 2)[0];
         near(&numbers(table, second), &[1.0]);
+        let cells: Vec<&str> = table.names().into_iter().skip(1).step_by(2).collect();
+        assert_eq!(cells, ["s11_re", "s12_re", "s21_re", "s22_re"]);
         assert_eq!(table.warnings(), "");
     }
     let told = read(&text(""), 2)[0].warnings();
