@@ -94,7 +94,7 @@ fn is_property(text: &str, expected: &Value) -> bool {
             // A single has the digits that tell it from others.
             found == expected || found as f32 == expected as f32 || found.is_nan()
         }
-        "b" => text == value.to_string(),
+        "b" => text.parse() == Ok(value.as_bool().unwrap()),
         "t" => {
             let time = chrono::DateTime::parse_from_rfc3339(text).unwrap();
             let nanos = value.as_i64().unwrap();
