@@ -18,6 +18,7 @@ mod files;
 mod flips;
 mod harness;
 mod holds;
+mod imports;
 mod kills;
 mod known_bad;
 mod long_append;

@@ -112,16 +112,15 @@ fn response(
     }
 }
 
-/// The new table of a request, with the name and the properties that its source has for it.
-fn new_table(request: &mut ImportTableRequest, source: &dyn RowSource) -> CreateTableRequest {
-    let mut table = request.table.take().unwrap_or_default();
+/// Gives a new table the name and the properties that its source has for it, where it has none of
+/// its own.
+fn complete(table: &mut CreateTableRequest, source: &dyn RowSource) {
     if table.name.as_ref().is_none_or(String::is_empty) {
         table.name = source.name();
     }
     let mut properties = source.properties();
     properties.extend(table.properties.take().unwrap_or_default());
     table.properties = (!properties.is_empty()).then_some(properties);
-    table
 }
 
 /// The first number of the rows of a table with numbers, and its rows in this import.
@@ -195,8 +194,11 @@ impl<'a, A: Access> Import<'a, A> {
         numbered.rows += counts.rows;
         let (id, schema) = (TableId::from(rows.id().to_owned()), rows.schema().clone());
         self.numbered.insert(id.to_string(), numbered);
-        if let Some((rows, table)) = append::stage(rows, closes)? {
-            self.keep(rows, closes, table);
+        match append::stage(rows, closes)? {
+            Some((rows, table)) => self.keep(rows, closes, table),
+            // Nothing is appended, so nothing keeps others from numbering rows.
+            None if known.is_none() => drop(self.numbered.remove(id.as_str())),
+            None => {}
         }
         let mut answer = response(&id, &schema, source, &counts);
         if !source.properties().is_empty() {
@@ -218,10 +220,11 @@ impl<'a, A: Access> Import<'a, A> {
         let is_declared = declares(&request);
         let closes = request.end_of_data.unwrap_or_default();
         let columns = if is_declared { None } else { Some(source.columns()?) };
-        let mut table = new_table(&mut request, source);
+        let mut table = request.table.take().unwrap_or_default();
         if let Some(columns) = columns {
             table.columns = columns;
         }
+        complete(&mut table, source);
         let schema = metadata::check_new(access.context(), &table)?;
         // Checked before the rows are read, so that a caller without permission, or an
         // unknown workspace, is rejected early.
@@ -240,6 +243,9 @@ impl<'a, A: Access> Import<'a, A> {
         };
         let staged = stage_new(access, &id, schema, source, reading, infer_again)?;
         let (rows, schema, counts) = staged;
+        // A source may know more when it was read.
+        complete(&mut table, source);
+        metadata::check_new(access.context(), &table)?;
         let (new_id, changes) = (id.clone(), counts.rows > 0 || closes);
         let find = move |draft: &mut Draft<'_>| {
             let table = metadata::create_as(draft, new_id, table)?;
