@@ -52,10 +52,10 @@ def test_the_format_of_a_file_is_found(
     assert same.rows().to_pylist() == loop.rows().to_pylist()
     assert same.metadata()["name"] == "same"
     (tmp_path / "rows.log").write_text("t,v\n1,2\n")
-    with pytest.raises(errors.UnsupportedError, match="csv, parquet"):
+    with pytest.raises(errors.UnsupportedError, match="csv, lvm, parquet"):
         db.tables.import_file(tmp_path / "rows.log")
     assert len(db.tables.import_file(tmp_path / "rows.log", format="csv", name="rows")) == 1
-    with pytest.raises(errors.InvalidArgumentError, match="csv or parquet"):
+    with pytest.raises(errors.InvalidArgumentError, match="csv, lvm, parquet"):
         db.tables.import_file(tmp_path / "rows.log", format="xlsx")
     with pytest.raises(errors.UnsupportedError, match="import_results_file"):
         db.tables.import_file(record(tmp_path / "SN-1.json"))

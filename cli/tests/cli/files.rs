@@ -143,7 +143,7 @@ fn columns_and_the_zone_of_results_in_csv_are_told() {
         bench.run(&[&line[..], more].concat())
     };
     let run = import(&["--map", "serialNumber"]);
-    assert!(run.code == Some(1) && run.err.contains("serialNumber=UUT"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("serialNumber=UUT"), "{run:?}");
     let maps = ["serialNumber=UUT", "startedAt=At", "name=Test", "measurement=Reading"];
     let maps: Vec<&str> = maps.iter().flat_map(|map| ["--map", map]).collect();
     let run = import(&[&maps[..], &["--time-zone", "+02:00"]].concat());
@@ -151,7 +151,7 @@ fn columns_and_the_zone_of_results_in_csv_are_told() {
     let results = bench.good(&["ls", "results", "--jsonl"]);
     let result: Value = stationdb::serde_json::from_str(&results).unwrap();
     assert_eq!(result["serialNumber"], "SN-1", "{result}");
-    assert_eq!(result["startedAt"], "2026-03-01T10:00:00Z", "{result}");
+    assert_eq!(result["startedAt"], "2026-03-01T10:00:00.000Z", "{result}");
     // Of a table it is no option.
     let told = bench.run(&["import", &inside("unit.csv"), "--map", "serialNumber=UUT"]);
     assert!(told.err.contains("--map are options of test results"), "{told:?}");

@@ -312,7 +312,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 26] = [
+    const OTHERS: [(&str, &str); 27] = [
         ("append_results", "create_results and create_steps"),
         ("product_api_info", "result_api_info: one answer for both"),
         ("append_batches", "append_arrow"),
@@ -337,6 +337,7 @@ fn every_operation_has_a_route() {
             "import_directory",
             "import_csv or import_parquet; the directory would be one of the server",
         ),
+        ("import_tdms", "import_tables, of a file that needs seeks"),
         (
             "import_results_file",
             "create_results and create_steps; the path would be one of the server",
