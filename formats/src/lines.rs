@@ -26,6 +26,11 @@ pub(crate) fn at_line(error: Error, line: u64) -> Error {
     error.at(Place::Line { line, column: None })
 }
 
+/// The error of what a line has.
+pub(crate) fn invalid(line: u64, what: impl Into<String>) -> Error {
+    at_line(Error::invalid(what), line)
+}
+
 /// A reader of lines.
 pub(crate) struct Lines {
     input: BufReader<Box<dyn ReadSeek>>,
@@ -49,7 +54,7 @@ impl Lines {
         let start = filled(&mut input, 1)?;
         let told = start.get(..foreign::START_BYTES).unwrap_or(start);
         if let Some(what) = foreign::known(told) {
-            return Err(at_line(Error::invalid(format!("the file is no text: {what}")), 1));
+            return Err(invalid(1, format!("the file is no text: {what}")));
         }
         // The first line end decides for all of them.
         let end = match start.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
@@ -138,7 +143,7 @@ impl Lines {
 
     /// An error at the line that was read.
     pub(crate) fn fault(&self, what: impl Into<String>) -> Error {
-        at_line(Error::invalid(what.into()), self.here.line)
+        invalid(self.here.line, what)
     }
 }
 

@@ -7,8 +7,9 @@ use stationdb::{Error, Result};
 use super::blocks::{Block, Blocks};
 use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
-use super::records::{Records, Shape, at_line, parse, parse_names};
+use super::records::{Records, Shape, parse, parse_names};
 use super::sniff::{Dialect, sniff};
+use crate::lines::at_line;
 use crate::options::ImportOptions;
 
 /// A reader of records.

@@ -3,10 +3,11 @@
 //! The form is RFC 4180 in UTF-8, with the separator and the line ends that were found in its first
 //! bytes. An empty field is null, `""` is the empty string.
 
-use stationdb::{Error, Place, Result};
+use stationdb::{Error, Result};
 
 use super::blocks::{Block, line_count};
 use crate::limits;
+use crate::lines::at_line;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug)]
@@ -111,10 +112,6 @@ enum End {
     Separator,
     Line,
     Input,
-}
-
-pub(super) fn at_line(error: Error, line: u64) -> Error {
-    error.at(Place::Line { line, column: None })
 }
 
 /// A byte, eight times.

@@ -1,13 +1,14 @@
 //! Finds the form of a CSV text from its first bytes: byte order mark, lines before the header,
 //! separator, line ends.
 
+use stationdb::Result;
 use stationdb::tables::readers::foreign;
 use stationdb::tables::{DataType, readers as cells};
-use stationdb::{Error, Place, Result};
 
 use super::head::ReadHead;
 use super::layout::{self, Layout, Line};
 use super::value::{is_null, real};
+use crate::lines::invalid;
 use crate::moment;
 use crate::options::ImportOptions;
 
@@ -39,10 +40,6 @@ pub(super) struct Dialect {
     pub(super) doubt: Option<(u64, String)>,
     /// The header of an instrument or logger, behind which the text begins.
     pub(super) layout: Option<Layout>,
-}
-
-fn invalid(line: u64, what: &str) -> Error {
-    Error::invalid(what).at(Place::Line { line, column: None })
 }
 
 /// A position at the start of a line.
@@ -405,7 +402,7 @@ fn labview(lines: &Lines<'_>, at: At, found: &mut Dialect) -> Option<At> {
 pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect> {
     let bytes = &head.bytes[..];
     if let Some(what) = foreign::known(bytes) {
-        return Err(invalid(1, &format!("the file is no CSV text: {what}")));
+        return Err(invalid(1, format!("the file is no CSV text: {what}")));
     }
     let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     // The first line end decides for all of them.

@@ -13,8 +13,9 @@ use stationdb::{Error, Result};
 use super::blocks::Block;
 use super::columns::build;
 use super::form::Form;
-use super::records::{Records, Shape, at_line, parse};
+use super::records::{Records, Shape, parse};
 use crate::limits;
+use crate::lines::at_line;
 use crate::options::ImportOptions;
 
 /// Where a column of the table comes from.

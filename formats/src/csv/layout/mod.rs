@@ -20,6 +20,7 @@ use self::names::{is_unit, unbracketed};
 pub(super) use self::presets::{NONE, PRESETS, Preset, named};
 use super::value::number;
 use crate::limits;
+use crate::lines::invalid;
 use crate::moment;
 use crate::options::ImportOptions;
 
@@ -62,10 +63,6 @@ pub(super) struct Layout {
     pub(super) zeros: Vec<String>,
     /// What was assumed, with the members of the request that decide.
     pub(super) assumed: Vec<String>,
-}
-
-fn invalid(line: u64, what: String) -> Error {
-    Error::invalid(what).at(Place::Line { line, column: None })
 }
 
 /// The fields of a line.
