@@ -26,7 +26,7 @@ use stationdb::search::SearchRequest;
 use stationdb::specifications::Specification;
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
-use stationdb_report::run_html;
+use stationdb_report::{RunOptions, run_html};
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};
@@ -331,7 +331,7 @@ fn write_report(
 ) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let report = options.dir.join("report.html");
-    std::fs::write(&report, run_html(session, &day.result_id)?)?;
+    std::fs::write(&report, run_html(session, &day.result_id, &RunOptions::new())?)?;
     let report = report.canonicalize()?;
     steps.done(start, format!("wrote {}", report.display()));
     steps.note("open it in a browser: it needs no network, and zooms to each of the worst samples");

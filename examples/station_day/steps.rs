@@ -84,13 +84,5 @@ pub fn bar(len: u64, what: &'static str) -> ProgressBar {
 
 /// Formats a number with commas between groups of three digits.
 pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    stationdb_report::grouped(number as u64)
 }

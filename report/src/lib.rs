@@ -52,13 +52,16 @@ mod product;
 mod pyramid;
 mod read;
 mod run;
+mod run_options;
 mod status;
 mod store;
 mod waveform;
 mod x_axis;
 
+pub use number::grouped;
 pub use plot::{full_bytes, plot_html};
 pub use plot_options::{Limits, PlotOptions};
 pub use product::{ProductOptions, product_html};
 pub use run::run_html;
+pub use run_options::RunOptions;
 pub use store::store_html;

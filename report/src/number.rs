@@ -16,7 +16,12 @@ pub(crate) fn exact_or_none(value: Option<f64>) -> String {
 }
 
 /// A whole number with commas between groups of three digits.
-pub(crate) fn grouped(number: u64) -> String {
+///
+/// ```
+/// assert_eq!(stationdb_report::grouped(20_000_000), "20,000,000");
+/// ```
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

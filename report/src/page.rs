@@ -55,6 +55,23 @@ impl Page {
         self.body.push_str(html);
     }
 
+    /// Where the next HTML of the body begins.
+    pub(crate) fn end(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Adds HTML to the body at a place that [`end`](Self::end) was.
+    pub(crate) fn insert(&mut self, at: usize, html: &str) {
+        self.body.insert_str(at, html);
+    }
+
+    /// Bytes of the file so far, about.
+    pub(crate) fn size(&self) -> usize {
+        let fixed =
+            UPLOT.len() + SCRIPTS.iter().chain(STYLES).map(|text| text.len()).sum::<usize>();
+        fixed + self.body.len() + self.numbers.len()
+    }
+
     /// Adds bytes, and returns how the scripts find them.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Value {
         let id = format!("b{}", self.blocks);

@@ -12,11 +12,14 @@ use crate::limits_of_product::limits_of_product;
 use crate::number::{exact_or_none, grouped};
 use crate::page::Page;
 use crate::plot_options::PlotOptions;
+use crate::run_options::RunOptions;
 use crate::status::{badge, has_failed, parameter_badge};
 use crate::waveform;
 
 /// Tables that are drawn; others are named.
 const TABLES_MAX: usize = 12;
+/// Files that are named.
+const FILES_MAX: usize = 1_000;
 /// Steps that are shown.
 const STEPS_MAX: usize = 20_000;
 const STEPS_OF_PAGE: i64 = 1_000;
@@ -25,7 +28,8 @@ const STEPS_OF_PAGE: i64 = 1_000;
 ///
 /// It has the result, the tree of its steps with their measurements and limits, the names of its
 /// files, and its tables as waveforms, the first 12 of them. Columns have the limits of the
-/// specifications of the product whose property `column` names them.
+/// specifications of the product whose property `column` names them. The page has about 6 MB at
+/// most, unless the options say otherwise: it says which steps and rows it leaves out for that.
 ///
 /// # Errors
 /// `NotFound` if there is no such result; what reading steps and rows refuses. Files and tables that
@@ -43,12 +47,12 @@ const STEPS_OF_PAGE: i64 = 1_000;
 /// run.step("supply").measure("VOUT", 3.31, "V").limits(3.2, 3.4).finish()?;
 /// let id = run.id().clone();
 /// run.finish()?;
-/// let page = stationdb_report::run_html(&session, &id)?;
+/// let page = stationdb_report::run_html(&session, &id, &stationdb_report::RunOptions::new())?;
 /// assert!(page.contains("VOUT") && page.contains("3.31"));
 /// # Ok(())
 /// # }
 /// ```
-pub fn run_html(session: &Session, result: &TestResultId) -> Result<String> {
+pub fn run_html(session: &Session, result: &TestResultId, options: &RunOptions) -> Result<String> {
     let id = result;
     let session = &session.pinned();
     let result = session.get_result(id)?;
@@ -62,9 +66,10 @@ pub fn run_html(session: &Session, result: &TestResultId) -> Result<String> {
     let mut page = Page::new(title.trim());
     page.push(&of_result(&result));
     let (steps, is_whole) = steps_of(session, id)?;
-    page.push(&of_steps(&steps, is_whole));
+    let budget = options.budget();
+    page.push(&of_steps(&steps, is_whole, budget.map_or(usize::MAX, |budget| budget / 2)));
     page.push(&of_files(session, &result)?);
-    add_tables(&mut page, session, id, &result)?;
+    add_tables(&mut page, session, id, &result, budget)?;
     Ok(page.finish())
 }
 
@@ -124,7 +129,8 @@ fn steps_of(session: &Session, id: &TestResultId) -> Result<(Vec<Step>, bool)> {
     Ok((steps, is_whole))
 }
 
-fn of_steps(steps: &[Step], is_whole: bool) -> String {
+/// The tree of the steps, as far as `bytes` of HTML go.
+fn of_steps(steps: &[Step], is_whole: bool, bytes: usize) -> String {
     let mut out = String::from("<section><h2>Steps</h2>\n");
     if steps.is_empty() {
         return out + "<p>There are no steps.</p></section>\n";
@@ -150,14 +156,17 @@ fn of_steps(steps: &[Step], is_whole: bool) -> String {
     }
     let first = children.remove(&None).unwrap_or_default();
     let mut parts: Vec<Part<'_>> = first.into_iter().rev().map(Part::Step).collect();
+    let mut shown = 0;
     while let Some(part) = parts.pop() {
         let step = match part {
             Part::End(end) => {
                 out.push_str(end);
                 continue;
             }
+            Part::Step(_) if out.len() >= bytes => continue,
             Part::Step(step) => step,
         };
+        shown += 1;
         let id = step.step_id.as_deref();
         let below = id.and_then(|id| children.remove(&Some(id))).unwrap_or_default();
         let is_open = below.is_empty() || id.is_some_and(|id| failed.contains(id));
@@ -174,6 +183,14 @@ fn of_steps(steps: &[Step], is_whole: bool) -> String {
         out.push_str(&of_step(step));
         parts.push(Part::End("</details>\n"));
         parts.extend(below.into_iter().rev().map(Part::Step));
+    }
+    if shown < steps.len() {
+        out.push_str(&format!(
+            "<p class=\"text\">{} of {} steps are not in this page, so that it stays short. \
+             <code>report run --full</code> writes them all.</p>\n",
+            grouped((steps.len() - shown) as u64),
+            grouped(steps.len() as u64)
+        ));
     }
     out + "</section>\n"
 }
@@ -241,14 +258,16 @@ fn gauge(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
 }
 
 fn of_files(session: &Session, result: &TestResult) -> Result<String> {
-    let ids: Vec<String> = result.file_ids.iter().flatten().cloned().collect();
+    let all = result.file_ids.iter().flatten();
+    let ids: Vec<String> = all.clone().take(FILES_MAX).cloned().collect();
+    let more = all.count() - ids.len();
     if ids.is_empty() {
         return Ok(String::new());
     }
     let mut request = QueryFilesRequest::new().take(ids.len() as i64);
     request.ids_query = Some(IdsQuery::new(FileQueryOperation::Equal, ids.clone()));
     let found = session.query_files(request)?.available_files;
-    let rows: Vec<Vec<String>> = ids
+    let mut rows: Vec<Vec<String>> = ids
         .iter()
         .map(|id| {
             let file = found.iter().find(|file| file.id.as_str() == id);
@@ -264,10 +283,23 @@ fn of_files(session: &Session, result: &TestResult) -> Result<String> {
             ]
         })
         .collect();
+    if more > 0 {
+        rows.push(vec![format!("{} more", grouped(more as u64)), String::new(), String::new()]);
+    }
     Ok(format!(
         "<section><h2>Files</h2>{}</section>\n",
         table("Files of the result, which are in the store", &["Name", "Size", "Created"], &rows)
     ))
+}
+
+/// Bytes of each column, so that the tables share what the page has left of its budget.
+fn column_bytes(page: &Page, session: &Session, tables: &[String], budget: usize) -> usize {
+    let columns = tables.iter().take(TABLES_MAX).filter_map(|table| {
+        let metadata = session.get_table_metadata(&table.as_str().into()).ok()?;
+        Some(waveform::choose(&metadata, &PlotOptions::new()).ok()?.ys.len())
+    });
+    let columns = columns.sum::<usize>().max(1);
+    (budget.saturating_sub(page.size()) / columns).min(waveform::COLUMN_BYTES)
 }
 
 fn add_tables(
@@ -275,22 +307,25 @@ fn add_tables(
     session: &Session,
     id: &TestResultId,
     result: &TestResult,
+    budget: Option<usize>,
 ) -> Result<()> {
     let tables = session.tables_of_result(id)?;
     let limits = match &result.part_number {
         Some(part_number) if !tables.is_empty() => limits_of_product(session, part_number)?,
         _ => Vec::new(),
     };
+    let mut options = PlotOptions::new().full(budget.is_none());
+    options.limits = limits;
+    options.column_bytes = budget.map(|budget| column_bytes(page, session, &tables, budget));
+    let (begin, mut thinned) = (page.end(), 0);
     let mut unseen = Vec::new();
     for (at, table) in tables.iter().enumerate() {
         if at >= TABLES_MAX {
             unseen.push(vec![isolated(table), "not drawn, because there are many".to_owned()]);
             continue;
         }
-        let mut options = PlotOptions::new();
-        options.limits.clone_from(&limits);
         match waveform::add(page, session, &table.as_str().into(), &options) {
-            Ok(()) => {}
+            Ok(is_whole) => thinned += usize::from(!is_whole),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -301,6 +336,15 @@ fn add_tables(
             }
             Err(error) => return Err(error),
         }
+    }
+    if thinned > 0 {
+        let of = grouped(thinned as u64);
+        let note = format!(
+            "<p class=\"text\">Of {of} tables below, this page has the lowest and the highest \
+             sample of each interval of rows and the rows around places that matter, so that it \
+             stays short. <code>report run --full</code> writes every row.</p>\n"
+        );
+        page.insert(begin, &note);
     }
     if !unseen.is_empty() {
         page.push(&crate::html::table("Other tables", &["Id", "Why it is not drawn"], &unseen));

@@ -21,7 +21,7 @@ use crate::x_axis::{XAxis, cell, unit};
 const COLUMNS_DEFAULT: usize = 8;
 const COLUMNS_MAX: usize = 64;
 /// Bytes of the file for each column.
-const COLUMN_BYTES: usize = 2_000_000;
+pub(crate) const COLUMN_BYTES: usize = 2_000_000;
 const COLUMN_BYTES_MIN: usize = 20_000;
 /// Of these, what the rows around marked places have.
 const ROWS_SHARE: usize = 8;
@@ -91,13 +91,14 @@ pub(crate) fn choose(metadata: &TableMetadata, options: &PlotOptions) -> Result<
     Ok(Chosen { x, ys })
 }
 
-/// Reads a table, and adds it to the page with a heading.
+/// Reads a table, and adds it to the page with a heading. Returns whether the page has all of its
+/// rows.
 pub(crate) fn add(
     page: &mut Page,
     session: &Session,
     id: &TableId,
     options: &PlotOptions,
-) -> Result<()> {
+) -> Result<bool> {
     let metadata = session.get_table_metadata(id)?;
     let chosen = choose(&metadata, options)?;
     let limits: Vec<Vec<&Limits>> = chosen.ys.iter().map(|y| limits_of(options, y)).collect();
@@ -153,7 +154,7 @@ pub(crate) fn add(
             "x": pass.x.offset(*x),
         })).collect::<Vec<_>>(),
     }));
-    Ok(())
+    Ok(is_whole)
 }
 
 fn limits_of<'o>(options: &'o PlotOptions, y: &Column) -> Vec<&'o Limits> {

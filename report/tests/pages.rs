@@ -1,16 +1,21 @@
 //! What the pages contain, without a browser.
 
+use std::sync::Arc;
+
+use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::prelude::*;
 use stationdb::products::CreateProductRequest;
 use stationdb::results::{
-    CapabilityRequest, ControlChartRequest, FailureParetoRequest, HistogramRequest, YieldsRequest,
+    CapabilityRequest, ControlChartRequest, CreateResultRequest, FailureParetoRequest,
+    HistogramRequest, StatusType, YieldsRequest,
 };
 use stationdb::tables::{
     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, TableId,
 };
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_report::{
-    Limits, PlotOptions, ProductOptions, full_bytes, plot_html, product_html, run_html, store_html,
+    Limits, PlotOptions, ProductOptions, RunOptions, full_bytes, plot_html, product_html, run_html,
+    store_html,
 };
 
 fn table(session: &Session, rows: usize) -> TableId {
@@ -128,7 +133,9 @@ fn a_run_shows_its_steps_measurements_files_and_tables() {
     run.attach_file(&file).unwrap();
     let id = run.id().clone();
     run.finish().unwrap();
-    let page = run_html(&session, &id).unwrap();
+    let page = run_html(&session, &id, &RunOptions::new()).unwrap();
+    // It is short, so it is whole.
+    assert!(!page.contains("--full"));
     for text in [
         "SN-&lt;7&gt;",
         "final &amp; test",
@@ -146,7 +153,81 @@ fn a_run_shows_its_steps_measurements_files_and_tables() {
     let (power, supply) = (page.find("<bdi>power</bdi>"), page.find("<bdi>supply</bdi>"));
     assert!(power.unwrap() < supply.unwrap());
     let none = stationdb::results::TestResultId::from("none");
-    assert_eq!(run_html(&session, &none).unwrap_err().kind(), ErrorKind::NotFound);
+    let error = run_html(&session, &none, &RunOptions::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// Values that do not compress.
+fn noise(rows: u64) -> RecordBatch {
+    let t: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
+    let noise = |seed: u64| {
+        let values = (0..rows).map(|row| {
+            ((row + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / 2_f64.powi(53)
+        });
+        Arc::new(Float64Array::from_iter_values(values)) as ArrayRef
+    };
+    RecordBatch::try_from_iter([("t", t), ("a", noise(1)), ("b", noise(2))]).unwrap()
+}
+
+#[test]
+fn the_page_of_a_run_keeps_its_budget_and_says_what_it_leaves_out() {
+    const ROWS: u64 = 40_000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let run = Run::begin("P-1", "SN-7", "final test").start(&session).unwrap();
+    let columns = || {
+        [
+            Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+            Column::new("a", DataType::Float64),
+            Column::new("b", DataType::Float64),
+        ]
+    };
+    for name in ["first", "second"] {
+        let table = run.create_table(CreateTableRequest::new(columns()).name(name)).unwrap();
+        session.append_batches(&table, &mut [Ok(noise(ROWS))].into_iter(), None).unwrap();
+    }
+    let sequence = run.sequence("all").unwrap();
+    for at in 0..300 {
+        let text = format!("{at} {}", "long ".repeat(400));
+        sequence.step(&format!("step {at}")).measure_text("note", &text).finish().unwrap();
+    }
+    sequence.finish().unwrap();
+    let id = run.id().clone();
+    run.finish().unwrap();
+    let page = |options: RunOptions| run_html(&session, &id, &options).unwrap();
+    let full = page(RunOptions::new().full(true));
+    assert!(full.len() > 2_500_000 && !full.contains("--full"), "{}", full.len());
+    let whole = page(RunOptions::new().page_bytes(10_000_000));
+    assert!(!whole.contains("--full") && whole.contains("step 299"), "{}", whole.len());
+    for bytes in [700_000, 1_500_000] {
+        let page = page(RunOptions::new().page_bytes(bytes));
+        assert!(page.len() < bytes + bytes / 10, "{bytes}: {}", page.len());
+        assert!(page.len() > bytes / 2, "{bytes}: {}", page.len());
+        assert!(page.contains("Of 2 tables below"), "{bytes}");
+        let shown = (0..300).filter(|at| page.contains(&format!("<bdi>step {at}</bdi>"))).count();
+        let told = format!("{} of 301 steps are not in this page", 300 - shown);
+        assert_eq!(page.contains(&told), shown < 300, "{bytes}: {shown}");
+        assert_eq!(shown < 300, bytes == 700_000, "{shown}");
+        assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+    }
+}
+
+#[test]
+fn the_files_of_a_run_are_named_up_to_a_bound() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let ids = (0..1_002).map(|at| format!("{at:024x}"));
+    let request = CreateResultRequest::new()
+        .program_name("final test")
+        .status(StatusType::Passed)
+        .file_ids(ids);
+    let made = session.create_results(vec![request]).unwrap().into_result().unwrap().results;
+    let id = made[0].id.clone().unwrap();
+    let page = run_html(&session, &id, &RunOptions::new()).unwrap();
+    assert_eq!(page.matches("gone, or not to be seen").count(), 1_000);
+    assert!(page.contains("<td>2 more</td>"));
 }
 
 /// Each number of the library's figures is in the page with all its digits.

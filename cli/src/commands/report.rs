@@ -1,7 +1,7 @@
 //! `report`: pages of a test result, of a product and of the store.
 
 use stationdb::serde_json::json;
-use stationdb_report::{ProductOptions, product_html, run_html, store_html};
+use stationdb_report::{ProductOptions, RunOptions, product_html, run_html, store_html};
 
 use super::page::{has_extension, save};
 use crate::args::{Report, Subject};
@@ -15,6 +15,9 @@ pub fn report(desk: &Desk, output: Output, asked: &Report) -> Outcome {
         let path = asked.output.display();
         return Err(Failure::usage(format!("{path}: pages are written as .html")));
     }
+    if asked.full && asked.subject != Subject::Run {
+        return Err(Failure::usage("--full is for the page of a test result"));
+    }
     let (bar, control) = Bar::new(desk.interrupt.control(), "reading", None);
     let session = desk.session().with_control(&control);
     let id =
@@ -24,7 +27,8 @@ pub fn report(desk: &Desk, output: Output, asked: &Report) -> Outcome {
             if asked.filter.is_some() || asked.time_zone.is_some() {
                 return Err(Failure::usage("--filter and --time-zone are for products"));
             }
-            run_html(&session, &id("test result by its id")?.into())?
+            let options = RunOptions::new().full(asked.full);
+            run_html(&session, &id("test result by its id")?.into(), &options)?
         }
         Subject::Product => {
             let mut options = ProductOptions::new();

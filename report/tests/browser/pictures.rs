@@ -9,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use stationdb::chrono::{DateTime, Duration, Utc};
 use stationdb::prelude::*;
 use stationdb::serde_json::json;
-use stationdb_report::{Limits, PlotOptions, ProductOptions, plot_html, product_html, run_html};
+use stationdb_report::{
+    Limits, PlotOptions, ProductOptions, RunOptions, plot_html, product_html, run_html,
+};
 
 use crate::driver::{Browser, is_installed};
 use crate::sizes;
@@ -79,7 +81,7 @@ fn pages_look_as_before() {
     let result = results(&bench);
     let pages = [
         ("plot", plot_html(&bench.session, &table, &options).unwrap()),
-        ("run", run_html(&bench.session, &result).unwrap()),
+        ("run", run_html(&bench.session, &result, &RunOptions::new()).unwrap()),
         ("product", product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap()),
     ];
     let browser = Browser::open();
