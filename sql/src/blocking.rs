@@ -1,6 +1,7 @@
 //! Statements for programs without an async runtime. Each has threads of its own, which end with it.
 
 use std::any::Any;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
+use datafusion::prelude::SessionContext;
 use futures::StreamExt as _;
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 use tokio::runtime::{Builder, Runtime};
@@ -36,6 +38,9 @@ enum Part {
 }
 
 type Sent = std::result::Result<Part, DataFusionError>;
+
+/// Makes the context of a statement, on a thread of the statement.
+type Preparation = Pin<Box<dyn Future<Output = Result<SessionContext>> + Send>>;
 
 /// Where the parts go, and the thread that waits for them. It waits without the timer of the
 /// runtime: a statement that computes may keep all of the runtime's threads busy for seconds.
@@ -113,16 +118,41 @@ impl Statement {
         asked: Asked,
         control: &Control,
     ) -> Result<Self> {
+        let control = part_of(control);
+        let (session, options) = (session.with_control(&control), asked.options.clone());
+        let context = Box::pin(async move { context_with(&session, &options) });
+        Self::start(context, statement, asked, control)
+    }
+
+    /// Begins a statement in a context that may have to be made first, as the one of a lake, and
+    /// waits for its columns. The context has its own options; those of `asked` are not used.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin), and those of making the context.
+    pub fn begin_in(
+        context: impl Future<Output = Result<SessionContext>> + Send + 'static,
+        statement: &str,
+        asked: Asked,
+        control: &Control,
+    ) -> Result<Self> {
+        Self::start(Box::pin(context), statement, asked, part_of(control))
+    }
+
+    fn start(
+        context: Preparation,
+        statement: &str,
+        asked: Asked,
+        control: Control,
+    ) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_time().build();
         let runtime = runtime.map_err(|error| Error::io("starting the threads of SQL", error))?;
         let (sender, parts) = channel(WAITING);
         let waiter = Arc::new(Mutex::new(thread::current()));
         let out = Out { sender, waiter: waiter.clone() };
-        let Asked { options, limits, values, kept } = asked;
-        let control = part_of(control);
-        let (session, text) = (session.with_control(&control), statement.to_owned());
+        let Asked { limits, values, kept, .. } = asked;
+        let text = statement.to_owned();
         runtime.spawn(async move {
-            if let Err(error) = answer(session, options, limits, &text, values, &out).await {
+            if let Err(error) = answer(context, limits, &text, values, &out).await {
                 // Nobody waits after a cancellation.
                 out.send(Err(error)).await;
             }
@@ -149,6 +179,25 @@ impl Statement {
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    /// Ends the work, and waits until its threads have ended, ten seconds at most. The statement
+    /// then holds the store no longer. Dropping it ends the work without waiting.
+    pub fn close(mut self) {
+        if let Some(end) = self.end() {
+            end();
+        }
+    }
+
+    /// Ends the work; returns what waits for its threads.
+    fn end(&mut self) -> Option<impl FnOnce() + Send + use<>> {
+        self.control.cancel();
+        self.parts.close();
+        let (runtime, kept) = (self.runtime.take()?, self.kept.take());
+        Some(move || {
+            runtime.shutdown_timeout(PATIENCE);
+            drop(kept);
+        })
     }
 
     fn part(&mut self) -> Result<Option<Part>> {
@@ -195,17 +244,10 @@ impl Iterator for Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        self.control.cancel();
-        self.parts.close();
-        let (runtime, kept) = (self.runtime.take(), self.kept.take());
-        let end = move || {
-            if let Some(runtime) = runtime {
-                runtime.shutdown_timeout(PATIENCE);
-            }
-            drop(kept);
-        };
-        // Whoever drops rows does not wait for that.
-        let _ = thread::Builder::new().name("stationdb sql end".to_owned()).spawn(end);
+        if let Some(end) = self.end() {
+            // Whoever drops rows does not wait for that.
+            let _ = thread::Builder::new().name("stationdb sql end".to_owned()).spawn(end);
+        }
     }
 }
 
@@ -222,16 +264,13 @@ fn part_of(whole: &Control) -> Control {
 }
 
 async fn answer(
-    session: Session,
-    options: Options,
+    context: Preparation,
     limits: Limits,
     statement: &str,
     values: Option<ParamValues>,
     out: &Out,
 ) -> std::result::Result<(), DataFusionError> {
-    let context = context_with(&session, &options);
-    drop(session);
-    let context = context.map_err(|error| DataFusionError::External(Box::new(error)))?;
+    let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
     let mut batches = query_with(&context, statement, values, &limits).await?;
     let schema = unique(&batches.schema());
     if !out.send(Ok(Part::Schema(schema.clone()))).await {

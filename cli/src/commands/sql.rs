@@ -1,10 +1,5 @@
 //! `sql`.
 
-use std::error::Error;
-use std::thread::{self, Thread};
-use std::time::Duration;
-
-use futures::StreamExt as _;
 use stationdb::arrow::array::{Array, AsArray, RecordBatch};
 use stationdb::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -14,62 +9,21 @@ use stationdb::arrow::datatypes::{
 use stationdb::chrono::{DateTime, SecondsFormat, Utc};
 use stationdb::serde_json::{Map, Number, Value};
 use stationdb_sql::datafusion::arrow::util::display::array_value_to_string;
-use stationdb_sql::datafusion::error::DataFusionError;
 use stationdb_sql::datafusion::prelude::SessionContext;
-use stationdb_sql::{Limits, Options, context_with, query};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use stationdb_sql::{Asked, Limits, Options, Statement};
 
 use crate::desk::Desk;
-use crate::failure::{Code, Failure, Outcome};
+use crate::failure::Outcome;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::pager::paged;
 
-/// Batches that wait for the output at most.
-const WAITING: usize = 2;
-/// How often it is looked whether Ctrl-C was pressed.
-const GLANCE: Duration = Duration::from_millis(50);
-/// How long the work of a statement may need to see that it has ended.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What helps where a table is not found.
-const NAMES: &str = "information_schema.tables lists all, and names with capitals or spaces need \
-                     quotes, as rows.\"Loop 1\"";
-
-/// What the work on a statement passes on.
-enum AnswerPart {
-    Columns(Vec<String>),
-    Rows(RecordBatch),
-    /// Nothing follows. Without it the work has died.
-    End,
-}
-
-/// Where the parts go, and the thread that waits for them.
-///
-/// It waits without the timer of the runtime: a statement that computes may keep all of the
-/// runtime's threads busy for seconds.
-struct AnswerSender {
-    sender: Sender<Result<AnswerPart, DataFusionError>>,
-    waiter: Thread,
-}
-
-impl AnswerSender {
-    /// Passes a part on; returns false if nobody wants it any more.
-    async fn send(&self, part: Result<AnswerPart, DataFusionError>) -> bool {
-        let is_sent = self.sender.send(part).await.is_ok();
-        self.waiter.unpark();
-        is_sent
-    }
-}
-
 /// Answers one statement, over the state of this moment.
 pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
     let session = desk.session();
-    let context = context_with(&session, &options())?;
+    let begun = Statement::begin(&session, statement, asked(), &desk.interrupt.control())?;
     drop(session);
-    ask(&desk.interrupt, output, std::future::ready(Ok(context)), statement)
+    write(&desk.interrupt, output, begun)
 }
 
 /// What exceeds the memory goes into files that disappear with the statement.
@@ -77,156 +31,64 @@ pub fn options() -> Options {
     Options::default().spill_directory(std::env::temp_dir())
 }
 
-/// Answers one statement in a context, which may have to be made first.
+fn asked() -> Asked {
+    let mut asked = Asked::default();
+    asked.options = options();
+    // Who asks can interrupt, and may read for long.
+    asked.limits = Limits::default().time(None);
+    asked
+}
+
+/// Answers one statement in a context that has to be made first.
 pub fn ask(
     interrupt: &Interrupt,
     output: Output,
     context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
     statement: &str,
 ) -> Outcome {
-    let mut work = StatementTask::begin(interrupt, context, statement.to_owned())?;
-    // A wrong statement is told before the pager starts.
-    let Some(AnswerPart::Columns(columns)) = work.next()? else {
-        return Err(Failure::new(Code::Failed, "the statement has no columns"));
-    };
-    let first = work.next()?;
-    let mut waiting = first.into_iter();
-    let mut rows = Rows { columns: columns.clone(), batch: None, row: 0 };
+    let begun = Statement::begin_in(context, statement, asked(), &interrupt.control())?;
+    write(interrupt, output, begun)
+}
+
+/// Writes the rows. A wrong statement was told before the pager starts, and one that fails at its
+/// first rows is told here.
+fn write(interrupt: &Interrupt, output: Output, statement: Statement) -> Outcome {
+    let fields = statement.schema();
+    let columns: Vec<String> = fields.fields().iter().map(|field| field.name().clone()).collect();
+    let mut statement = Closed(Some(statement));
+    let first = statement.next().transpose()?;
+    let mut rows = Rows { columns: columns.clone(), batch: first, row: 0 };
     let mut records = std::iter::from_fn(|| {
         loop {
             if let Some(record) = rows.next() {
                 return Some(Ok(record));
             }
-            match waiting.next().map_or_else(|| work.next(), |part| Ok(Some(part))) {
-                Ok(Some(AnswerPart::Rows(batch))) => (rows.batch, rows.row) = (Some(batch), 0),
-                Ok(_) => return None,
-                Err(failure) => return Some(Err(failure)),
+            match statement.next()? {
+                Ok(batch) => (rows.batch, rows.row) = (Some(batch), 0),
+                Err(error) => return Some(Err(error.into())),
             }
         }
     });
     paged(output, interrupt, |out| output.records(out, &columns, true, &mut records))
 }
 
-/// The work on a statement. It ends when this is dropped, and then holds the store no longer.
-struct StatementTask<'d> {
-    interrupt: &'d Interrupt,
-    runtime: Option<Runtime>,
-    parts: Receiver<Result<AnswerPart, DataFusionError>>,
-    is_done: bool,
-}
+/// A statement that holds the store no longer once this is dropped: the next command may close it.
+struct Closed(Option<Statement>);
 
-impl<'d> StatementTask<'d> {
-    fn begin(
-        interrupt: &'d Interrupt,
-        context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
-        statement: String,
-    ) -> Outcome<Self> {
-        let runtime = Builder::new_multi_thread().enable_time().build();
-        let runtime = runtime.map_err(|error| Failure::io("starting threads for SQL", &error))?;
-        let (sender, parts) = channel(WAITING);
-        let out = AnswerSender { sender, waiter: thread::current() };
-        runtime.spawn(async move {
-            if let Err(error) = answer(context, &statement, &out).await {
-                // Nobody waits after an interrupt.
-                out.send(Err(error)).await;
-            }
-        });
-        Ok(Self { interrupt, runtime: Some(runtime), parts, is_done: false })
-    }
+impl Iterator for Closed {
+    type Item = stationdb::Result<RecordBatch>;
 
-    fn next(&mut self) -> Outcome<Option<AnswerPart>> {
-        if self.is_done {
-            return Ok(None);
-        }
-        loop {
-            self.interrupt.check()?;
-            let part = match self.parts.try_recv() {
-                Ok(part) => part.map_err(|error| failure(&error))?,
-                Err(TryRecvError::Empty) => {
-                    thread::park_timeout(GLANCE);
-                    continue;
-                }
-                Err(TryRecvError::Disconnected) => {
-                    let told = "the engine of SQL ended before the statement did";
-                    return Err(Failure::new(Code::Failed, told));
-                }
-            };
-            self.is_done = matches!(part, AnswerPart::End);
-            return Ok(Some(part).filter(|_| !self.is_done));
-        }
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.as_mut()?.next()
     }
 }
 
-impl Drop for StatementTask<'_> {
+impl Drop for Closed {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(PATIENCE);
+        if let Some(statement) = self.0.take() {
+            statement.close();
         }
     }
-}
-
-async fn answer(
-    context: impl Future<Output = stationdb::Result<SessionContext>>,
-    statement: &str,
-    out: &AnswerSender,
-) -> Result<(), DataFusionError> {
-    let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
-    // A receiver that is gone wants nothing more.
-    // Who asks can interrupt, and may read for long.
-    let limits = Limits::default().time(None);
-    let mut batches = query(&context, statement, &limits).await?;
-    let schema = batches.schema();
-    let columns = unique(schema.fields().iter().map(|field| field.name().clone()).collect());
-    if !out.send(Ok(AnswerPart::Columns(columns))).await {
-        return Ok(());
-    }
-    while let Some(batch) = batches.next().await {
-        if !out.send(Ok(AnswerPart::Rows(batch?))).await {
-            return Ok(());
-        }
-    }
-    out.send(Ok(AnswerPart::End)).await;
-    Ok(())
-}
-
-/// Names of columns, the second `id` as `id_2`: a record has each member once.
-fn unique(names: Vec<String>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::with_capacity(names.len());
-    for name in names {
-        let mut chosen = name.clone();
-        let mut number = 2;
-        while out.contains(&chosen) {
-            chosen = format!("{name}_{number}");
-            number += 1;
-        }
-        out.push(chosen);
-    }
-    out
-}
-
-fn failure(error: &DataFusionError) -> Failure {
-    let mut chain = std::iter::successors(Error::source(error), |&error| error.source());
-    if let Some(own) = chain.find_map(|error| error.downcast_ref::<stationdb::Error>()) {
-        return Failure::of(own);
-    }
-    let root = error.find_root();
-    let code = match root {
-        DataFusionError::SQL(..)
-        | DataFusionError::Plan(_)
-        | DataFusionError::SchemaError(..)
-        | DataFusionError::Configuration(_)
-        | DataFusionError::NotImplemented(_) => Code::Usage,
-        _ => Code::Failed,
-    };
-    let message = match root {
-        DataFusionError::SQL(error, _) => error.to_string(),
-        DataFusionError::Plan(message) if message.ends_with("' not found") => {
-            format!("{message}; {NAMES}")
-        }
-        DataFusionError::Plan(message) => message.clone(),
-        _ => root.strip_backtrace(),
-    };
-    Failure::new(code, message)
 }
 
 /// The rows of a batch as records.
