@@ -337,6 +337,29 @@ def test_where_nothing_runs_nothing_is_stored(tmp_path: Path) -> None:
         assert db.results.query().all() == []
 
 
+def test_a_file_that_is_no_test_is_no_failed_device(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import nothing_of_this_name\n")
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode == 2 and "nothing ran" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        assert db.results.query().all() == []
+
+
+def test_limits_of_numpy_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import numpy as np\ndef test_it(measure):\n"
+        "    measure('v', np.float32(1.5), low=np.float64(1), high=np.int64(2))\n"
+        "def test_several(measure):\n    measure('v', np.arange(2))\n"
+        "def test_text(measure):\n    measure('v', 1, low='1')\n"
+    )
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert "give one number" in done.stdout and "give a number" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        (row,) = db.results.measurements(columns=["value", "low_limit", "high_limit"]).to_pylist()
+        assert row == {"value": 1.5, "low_limit": 1.0, "high_limit": 2.0}
+        assert (db.results.capability(name="v").high_limit, done.returncode) == (2.0, 1)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="it sends signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_from_outside(tmp_path: Path, number: int) -> None:

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -212,3 +213,30 @@ def test_whole_results_are_few_commits(
         tx.results.append_many([whole])
         assert db.results.query().count() == 2_505
     assert db.results.query().count() == 2_506
+
+
+def test_numbers_of_numpy_are_numbers(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        step = run.step("Power")
+        low: Any = np.int64(1)
+        high: Any = np.float32(2)
+        step.measure("volts", np.float32(1.5), low=low, high=high)  # type: ignore[arg-type]
+        step.measure("count", np.uint8(7), equals=np.int16(7))  # type: ignore[arg-type]
+        for value, limit in ((np.array([1.0, 2.0]), 0), (1.0, np.array([1.0, 2.0]))):
+            with pytest.raises(errors.InvalidArgumentError, match="'many'.*give one number"):
+                step.measure("many", value, low=limit)  # type: ignore[arg-type]
+        stored = step.finish()
+    assert stored.data is not None and stored.data.parameters is not None
+    volts, count = stored.data.parameters
+    assert (volts["measurement"], volts["lowLimit"], volts["highLimit"]) == ("1.5", "1", "2")
+    assert (count["measurement"], count["lowLimit"], count["status"]) == ("7", "7", "Passed")
+
+
+def test_what_ended_a_step_is_its_text(db: stationdb.Store) -> None:
+    interrupt = KeyboardInterrupt()
+    for error, told in ((interrupt, "KeyboardInterrupt"), (OSError("bus"), "OSError: bus")):
+        step = db.results.begin("P-1", "SN-1", "Final").step("Power")
+        with pytest.raises(type(error)), step:
+            raise error
+        assert step.stored is not None and step.stored.data is not None
+        assert step.stored.data.text == told

@@ -177,6 +177,21 @@ def wire(value: Any) -> Any:
     )
 
 
+def scalar(value: Any, what: str) -> Any:
+    """A value that a library of arrays has, as one of Python; any other value as it is.
+
+    Raises `InvalidArgumentError`, which calls the value `what`, for several values.
+    """
+    if not callable(getattr(value, "item", None)):
+        return value
+    try:
+        return value.item()
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidArgumentError(
+            f"{what} is {value!r}; give one number, and store several in a table"
+        ) from None
+
+
 def _key(key: object) -> str:
     if isinstance(key, str):
         return key

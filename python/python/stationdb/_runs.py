@@ -14,7 +14,7 @@ from ._closing import Block
 from ._collection import BatchResult
 from ._imports import ImportedFile, how, results_of
 from ._progress import Progress
-from ._record import HasModelDump, encoded, merged, wire, wires
+from ._record import HasModelDump, encoded, merged, scalar, wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
@@ -119,10 +119,9 @@ class RunStep(Block):
         It passes from `low` to `high`, both inside; or if it equals `equals`; or within the limits of
         the specification of the product with the `spec_id` `spec`, whose limits are outside.
         """
-        # A number of numpy.
-        given: Any = value
-        if callable(getattr(given, "item", None)):
-            value = given.item()
+        value = scalar(value, f"the value of {name!r}")
+        low, high = (scalar(limit, f"a limit of {name!r}") for limit in (low, high))
+        equals = scalar(equals, f"the expected value of {name!r}")
         rules = (low is not None or high is not None, equals is not None, spec is not None)
         if sum(rules) > 1:
             raise InvalidArgumentError(
@@ -208,7 +207,8 @@ class RunStep(Block):
         if kind is not None:
             self.status(_of_error(kind))
             if self._asked["text"] is None:
-                self.text(f"{kind.__name__}: {error}")
+                told = str(error)
+                self.text(f"{kind.__name__}: {told}" if told else kind.__name__)
         self.finish()
 
 
