@@ -1,7 +1,9 @@
-"""Queries: each way to use one tells of the same records."""
+"""Queries: each way to use one tells of the same records; pages that are CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import numpy as np
@@ -105,3 +107,46 @@ def test_a_number_of_records_is_whole(line: stationdb.Store) -> None:
     for take in (-1, 1.5, "2", True, np.float64(2)):
         with pytest.raises(errors.InvalidArgumentError, match="give a number of records"):
             line.results.query(take=take)  # type: ignore[arg-type]
+
+
+def test_a_page_is_csv(line: stationdb.Store) -> None:
+    custom = {"statusType": "CUSTOM", "statusName": "Ü"}
+    line.results.create(program_name='a "b", c', status=custom, properties={"lot": "7"})
+    columns = ["PROGRAM_NAME", "STATUS", "PROPERTIES"]
+    text = line.results.query_results_csv(projection=columns, take=4)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(rows[3]) == ["status", "programName", "properties.lot"]
+    assert (rows[0]["status"], rows[0]["properties.lot"]) == ("PASSED", "")
+    assert list(rows[3].values()) == ["Ü", 'a "b", c', "7"]
+    asked = {"filter": "name == @0", "substitutions": ["of B"], "projection": ["NAME", "OUTPUTS"]}
+    assert line.results.query_steps_csv(asked) == "name,outputs.n\nof B,1\n"
+    assert line.call("query_steps_csv", asked) == "name,outputs.n\nof B,1\n"
+    with line.transaction() as tx:
+        assert tx.results.query_steps_csv(asked) == "name,outputs.n\nof B,1\n"
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        line.results.query_results_csv(filter="nope == 1")
+    assert raised.value.place == {"offset": 0}
+
+
+def test_the_index_of_a_feed_is_text(db: stationdb.Store) -> None:
+    feed = db.feeds.create(name="tools", platform="WINDOWS")
+    assert db.feeds.packages_index(feed.id or "") == ""
+    with pytest.raises(errors.NotFoundError):
+        db.feeds.packages_index("nope")
+
+
+def test_every_operation_of_the_package_is_called(db: stationdb.Store) -> None:
+    """Whatever the arguments are, none is refused because it has no call by name."""
+    names = "products specs assets work_items templates test_plans results feeds files workspaces"
+    for name in names.split():
+        collection = getattr(db, name)
+        for operation in dir(type(collection)):
+            if operation.startswith("_") or operation in ("writer", "open"):
+                continue
+            try:
+                db.call(operation, {})
+            except errors.UnsupportedError as error:
+                own = getattr(type(collection), operation).__module__
+                assert own != "stationdb.services", (name, operation, str(error))
+            except errors.Error:
+                pass
