@@ -215,6 +215,17 @@ def test_whole_results_are_few_commits(
     assert db.results.query().count() == 2_506
 
 
+def test_a_value_that_is_missing_is_errored(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        for equals in ("SN-1", True, 5):
+            step = run.step("Serial").measure("serial", None, equals=equals).finish()
+            assert status(step) == "ERRORED"
+            assert step.data is not None and step.data.parameters is not None
+            (parameter,) = step.data.parameters
+            assert (parameter["status"], parameter["comparisonType"]) == ("Errored", "EQ")
+    assert status(run.result()) == "ERRORED"
+
+
 def test_numbers_of_numpy_are_numbers(db: stationdb.Store) -> None:
     with db.results.begin("P-1", "SN-1", "Final") as run:
         step = run.step("Power")
