@@ -210,7 +210,7 @@ def encoded(operation: str, arguments: Mapping[str, Any] | list[dict[str, Any]])
         except (ValueError, RecursionError):
             raise InvalidArgumentError(
                 f"the arguments of {operation} are no JSON: {error}; NaN and infinities have no "
-                "place in records; a measurement without a value is the text \"nan\""
+                "place in records; a measurement without a value is the text \"NaN\""
             ) from None
 
 

@@ -108,14 +108,23 @@ class Measurement:
         kinds = {(True, True): "GELE", (True, False): "GE", (False, True): "LE"}
         found: dict[str, str | None] = {
             "name": self.name,
-            "measurement": "nan" if self.value is None else str(self.value),
+            "measurement": _text(math.nan if self.value is None else self.value),
             "units": self.unit,
-            "lowLimit": None if self.low is None else repr(self.low),
-            "highLimit": None if self.high is None else repr(self.high),
+            "lowLimit": None if self.low is None else _text(self.low),
+            "highLimit": None if self.high is None else _text(self.high),
             "comparisonType": kinds.get((self.low is not None, self.high is not None), "LOG"),
             "status": self.status,
         }
         return {key: value for key, value in found.items() if value is not None}
+
+
+def _text(value: float | int | str | bool) -> str:
+    """A value in the form that the store reads as a number, where it is one."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return str(value)
 
 
 Measure = Callable[..., Measurement]
@@ -337,7 +346,7 @@ def pytest_runtest_makereport(
 
 def _limit(name: str, given: Any) -> float | None:
     limit = scalar(given, f"a limit of {name}")
-    if limit is not None and not isinstance(limit, int | float):
+    if limit is not None and (not isinstance(limit, int | float) or math.isnan(limit)):
         raise InvalidArgumentError(f"a limit of {name} is {given!r}; give a number")
     return limit
 
