@@ -243,6 +243,23 @@ def test_numbers_of_numpy_are_numbers(db: stationdb.Store) -> None:
     assert (count["measurement"], count["lowLimit"], count["status"]) == ("7", "7", "Passed")
 
 
+def test_a_result_with_steps_is_whole_or_refused(db: stationdb.Store) -> None:
+    whole = {"programName": "P", "status": {"statusType": "PASSED"}, "steps": [{"name": "Power"}]}
+    with pytest.raises(errors.InvalidArgumentError, match="append_many"):
+        db.results.create(whole)
+    with pytest.raises(errors.InvalidArgumentError, match="append_many"):
+        db.results.create_many([whole])
+    assert db.results.create({**whole, "steps": []}).id
+    assert len(db.results.append_many([whole])) == 1
+    assert (db.results.query().count(), db.steps.query().count()) == (2, 1)
+
+
+def test_one_column_of_measurements_is_a_name(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        run.step("Power").measure("volts", 1.5).finish()
+    assert db.results.measurements("volts", columns="value").to_pylist() == [{"value": 1.5}]
+
+
 def test_what_ended_a_step_is_its_text(db: stationdb.Store) -> None:
     interrupt = KeyboardInterrupt()
     for error, told in ((interrupt, "KeyboardInterrupt"), (OSError("bus"), "OSError: bus")):

@@ -369,6 +369,10 @@ class Collection(Generic[R]):
     def _name(self) -> str:
         return type(self).__name__
 
+    def _item(self, write: Write, given: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        """The wire form of what is created."""
+        return merged(write.item, given, fields)
+
     def _request(self) -> type[Record]:
         return self._plan.request or self._plan.record
 
@@ -382,7 +386,7 @@ class Collection(Generic[R]):
         'C-1'
         """
         write = self._writes(self._plan.create, "create")
-        item = merged(write.item, record, fields)
+        item = self._item(write, record, fields)
         answer = self._call(write.operation, write.arguments([item], {}, None))
         return self._made(write, answer)
 
@@ -391,7 +395,7 @@ class Collection(Generic[R]):
         write = self._writes(self._plan.create, "create_many")
         done: BatchResult[R] = BatchResult()
         items = iter(records)
-        while chunk := [merged(write.item, one, {}) for one in islice(items, _PAGE)]:
+        while chunk := [self._item(write, one, {}) for one in islice(items, _PAGE)]:
             if not write.many:
                 done.records += [self.create(one) for one in chunk]
                 continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import services
 from ._closing import Block
-from ._collection import BatchResult
+from ._collection import BatchResult, Write
 from ._imports import ImportedFile, how, results_of
 from ._progress import Progress
 from ._record import HasModelDump, encoded, merged, scalar, wire, wires
@@ -366,6 +366,15 @@ class Results(services.Results):
         }
         return Run(self, begin_run(self._services._core, asked))
 
+    def _item(self, write: Write, given: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        item = super()._item(write, given, fields)
+        if item.get("steps"):
+            raise InvalidArgumentError(
+                "create() stores a result without steps; give a result and its steps to "
+                "append_many(), or store them with steps.create()"
+            )
+        return item
+
     def append_many(self, results: Iterable[Whole]) -> BatchResult[TestResult]:
         """Stores results together with their steps: whole runs, as from a file or another system.
 
@@ -469,7 +478,7 @@ class Results(services.Results):
         """
         asked: dict[str, Any] = {"name": name, "path": path, "take": take}
         if columns is not None:
-            asked["columns"] = list(columns)
+            asked["columns"] = [columns] if isinstance(columns, str) else list(columns)
         for given, member, values in (
             (filter, "filter", "substitutions"),
             (result_filter, "resultFilter", "resultSubstitutions"),
