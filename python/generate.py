@@ -29,7 +29,15 @@ ANSWERS = {"answer", "page", "batch", "created", "created batch"}
 #: Arguments that are no JSON: operations with one of them have methods of their own in the package.
 STREAMS = ("dyn ", "&Path", "ContentWriter", "Waveform<", "Range<", "FnMut")
 #: Answers that are no JSON.
-OPAQUE = ("ContentReader", "RowStream", "RecordStream", "SchemaRef", "WaveformData", "Vec<u8>")
+OPAQUE = (
+    "ContentReader",
+    "ContentWriter",
+    "RowStream",
+    "RecordStream",
+    "SchemaRef",
+    "WaveformData",
+    "Vec<u8>",
+)
 #: The methods of the package that take the place of an operation.
 OWN = {"append_results"}
 

@@ -31,6 +31,7 @@ mod session;
 mod sql;
 mod store;
 mod tables;
+mod texts;
 
 use pyo3::prelude::*;
 

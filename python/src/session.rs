@@ -19,6 +19,7 @@ use crate::long::{self, Signals, Stoppable, Watch, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
 use crate::record_view::{RecordView, Wire};
 use crate::rows::{RowsCore, Source};
+use crate::texts;
 
 /// All services of the library, of a session or of a transaction.
 pub trait Services:
@@ -226,10 +227,15 @@ pub struct SessionCore {
 
 impl SessionCore {
     fn answer(&self, py: Python<'_>, operation: &str, arguments: &str) -> PyResult<String> {
+        let answer = |services: &dyn Services| match texts::called(services, operation, arguments) {
+            Ok(None) => services.by_name(operation, arguments),
+            Ok(Some(text)) => Ok(text),
+            Err(error) => Err(error),
+        };
         if may_be_long(operation) {
-            self.caller.read(py, |services, _| services.by_name(operation, arguments))
+            self.caller.read(py, |services, _| answer(services))
         } else {
-            self.caller.short(py, |services| services.by_name(operation, arguments))
+            self.caller.short(py, answer)
         }
     }
 

@@ -51,14 +51,17 @@ def test_the_format_of_a_file_is_found(
     same = db.tables.import_file(tmp_path / "same.csv", index_column="t")
     assert same.rows().to_pylist() == loop.rows().to_pylist()
     assert same.metadata()["name"] == "same"
+    loop.export(tmp_path / "loop.csv")
     (tmp_path / "rows.log").write_text("t,v\n1,2\n")
     with pytest.raises(errors.UnsupportedError, match="csv, lvm, parquet"):
         db.tables.import_file(tmp_path / "rows.log")
     assert len(db.tables.import_file(tmp_path / "rows.log", format="csv", name="rows")) == 1
     with pytest.raises(errors.InvalidArgumentError, match="csv, lvm, parquet"):
         db.tables.import_file(tmp_path / "rows.log", format="xlsx")
-    with pytest.raises(errors.UnsupportedError, match="import_results_file"):
+    with pytest.raises(errors.UnsupportedError, match=r"with results\.import_file"):
         db.tables.import_file(record(tmp_path / "SN-1.json"))
+    with pytest.raises(errors.UnsupportedError, match=r"with tables\.import_file.*results-csv"):
+        db.results.import_file(tmp_path / "loop.csv")
     with (tmp_path / "rows.log").open("rb") as file:
         with pytest.raises(errors.InvalidArgumentError, match="no import of 'log'"):
             db.tables.import_file(file)

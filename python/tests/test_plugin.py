@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import signal
 import subprocess
@@ -335,6 +336,43 @@ def test_where_nothing_runs_nothing_is_stored(tmp_path: Path) -> None:
     assert done.returncode == 4, done.stdout
     with stationdb.open(tmp_path / "station", create=False) as db:
         assert db.results.query().all() == []
+
+
+def test_a_file_that_is_no_test_is_no_failed_device(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import nothing_of_this_name\n")
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode == 2 and "nothing ran" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        assert db.results.query().all() == []
+
+
+def test_limits_of_numpy_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import numpy as np\ndef test_it(measure):\n"
+        "    measure('v', np.float32(1.5), low=np.float64(1), high=np.int64(2))\n"
+        "def test_several(measure):\n    measure('v', np.arange(2))\n"
+        "def test_text(measure):\n    measure('v', 1, low='1')\n"
+        "def test_none(measure):\n    measure('v', 1, low=np.nan)\n"
+        "def test_far(measure):\n    measure('far', -np.inf, high=np.inf)\n"
+        "    measure('on', np.bool_(True)); measure('away', None)\n"
+    )
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert "give one number" in done.stdout and "is '1'; give a number" in done.stdout
+    assert "a limit of v is nan; give a number" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        columns = ["value", "low_limit", "high_limit"]
+        (row,) = db.results.measurements("v", columns=columns).to_pylist()
+        assert row == {"value": 1.5, "low_limit": 1.0, "high_limit": 2.0}
+        (row,) = db.results.measurements("far", columns=columns).to_pylist()
+        assert row == {"value": -math.inf, "low_limit": None, "high_limit": math.inf}
+        texts = db.results.measurements(columns=["name", "text"]).to_pylist()
+        assert {one["name"]: one["text"] for one in texts} == {
+            "v": "1.5",
+            "far": "-Infinity",
+            "on": "true",
+            "away": "NaN",
+        }
+        assert (db.results.capability(name="v").high_limit, done.returncode) == (2.0, 1)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="it sends signals")

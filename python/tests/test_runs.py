@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -212,3 +213,58 @@ def test_whole_results_are_few_commits(
         tx.results.append_many([whole])
         assert db.results.query().count() == 2_505
     assert db.results.query().count() == 2_506
+
+
+def test_a_value_that_is_missing_is_errored(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        for equals in ("SN-1", True, 5):
+            step = run.step("Serial").measure("serial", None, equals=equals).finish()
+            assert status(step) == "ERRORED"
+            assert step.data is not None and step.data.parameters is not None
+            (parameter,) = step.data.parameters
+            assert (parameter["status"], parameter["comparisonType"]) == ("Errored", "EQ")
+    assert status(run.result()) == "ERRORED"
+
+
+def test_numbers_of_numpy_are_numbers(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        step = run.step("Power")
+        low: Any = np.int64(1)
+        high: Any = np.float32(2)
+        step.measure("volts", np.float32(1.5), low=low, high=high)  # type: ignore[arg-type]
+        step.measure("count", np.uint8(7), equals=np.int16(7))  # type: ignore[arg-type]
+        for value, limit in ((np.array([1.0, 2.0]), 0), (1.0, np.array([1.0, 2.0]))):
+            with pytest.raises(errors.InvalidArgumentError, match="'many'.*give one number"):
+                step.measure("many", value, low=limit)  # type: ignore[arg-type]
+        stored = step.finish()
+    assert stored.data is not None and stored.data.parameters is not None
+    volts, count = stored.data.parameters
+    assert (volts["measurement"], volts["lowLimit"], volts["highLimit"]) == ("1.5", "1", "2")
+    assert (count["measurement"], count["lowLimit"], count["status"]) == ("7", "7", "Passed")
+
+
+def test_a_result_with_steps_is_whole_or_refused(db: stationdb.Store) -> None:
+    whole = {"programName": "P", "status": {"statusType": "PASSED"}, "steps": [{"name": "Power"}]}
+    with pytest.raises(errors.InvalidArgumentError, match="append_many"):
+        db.results.create(whole)
+    with pytest.raises(errors.InvalidArgumentError, match="append_many"):
+        db.results.create_many([whole])
+    assert db.results.create({**whole, "steps": []}).id
+    assert len(db.results.append_many([whole])) == 1
+    assert (db.results.query().count(), db.steps.query().count()) == (2, 1)
+
+
+def test_one_column_of_measurements_is_a_name(db: stationdb.Store) -> None:
+    with db.results.begin("P-1", "SN-1", "Final") as run:
+        run.step("Power").measure("volts", 1.5).finish()
+    assert db.results.measurements("volts", columns="value").to_pylist() == [{"value": 1.5}]
+
+
+def test_what_ended_a_step_is_its_text(db: stationdb.Store) -> None:
+    interrupt = KeyboardInterrupt()
+    for error, told in ((interrupt, "KeyboardInterrupt"), (OSError("bus"), "OSError: bus")):
+        step = db.results.begin("P-1", "SN-1", "Final").step("Power")
+        with pytest.raises(type(error)), step:
+            raise error
+        assert step.stored is not None and step.stored.data is not None
+        assert step.stored.data.text == told

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from . import _stationdb
-from ._record import Record, flat, merged, wire, wires
+from ._record import Record, flat, merged, wire, wire_names, wires
 from ._rows import Rows
 from ._stationdb import RecordView
 from .errors import (
@@ -46,6 +46,20 @@ __all__ = [
 R = TypeVar("R", bound=Record)
 S = TypeVar("S", bound=Record)
 _PAGE = 1000
+#: The members of a query that a scan of records has, and one of steps.
+_CONDITIONS = ("filter", "substitutions")
+_CONDITIONS_OF_STEPS = (*_CONDITIONS, "resultFilter", "resultSubstitutions")
+#: The members of a query that choose no records.
+_ARRANGES = (
+    "orderBy",
+    "orderByKey",
+    "orderByComparisonType",
+    "orderByDescending",
+    "descending",
+    "projection",
+    "returnCount",
+    "responseFormat",
+)
 #: The kinds of records that are scanned as Arrow.
 _KINDS = {
     "Product": "PRODUCT",
@@ -201,7 +215,7 @@ class Query(Generic[R]):
         plan = self._collection._plan
         assert plan.query is not None
         operation, name, listed = plan.query
-        left, token, skip = self._take, None, 0
+        left, token, skip = self._take, None, self._asked.get("skip") or 0
         while left is None or left > 0:
             asked = {**self._asked, "take": _PAGE if left is None else min(_PAGE, left)}
             if token is not None:
@@ -252,34 +266,62 @@ class Query(Generic[R]):
         return _KINDS[name]
 
     def _conditions(self) -> dict[str, Any]:
-        keys = ("filter", "substitutions", "resultFilter", "resultSubstitutions")
+        keys = _CONDITIONS_OF_STEPS if self._is_of_steps() else _CONDITIONS
         return {key: self._asked[key] for key in keys if key in self._asked}
 
+    def _is_of_steps(self) -> bool:
+        return self._collection._plan.record.__name__ == "Step"
+
+    def _others(self) -> list[str]:
+        """The members of the request that choose records, and that a scan does not have."""
+        known = {*_ARRANGES, *(_CONDITIONS_OF_STEPS if self._is_of_steps() else _CONDITIONS)}
+        return [key for key, value in self._asked.items() if key not in known and value is not None]
+
     def count(self) -> int:
-        """The number of records, without reading them."""
+        """The number of records: of the first `take` of them at most.
+
+        They are not read, unless the request chooses records by more than a filter and its service
+        does not count.
+        """
         plan = self._collection._plan
-        if plan.record.__name__ not in _KINDS and plan.query and plan.asks.get("count"):
+        is_scanned = plan.record.__name__ in _KINDS
+        others = self._others()
+        if is_scanned and not others:
+            asked = {"kind": self._kind(), **self._conditions()}
+            groups = self._collection._call("aggregate_records", {"request": asked})["groups"]
+            count = int(groups[0]["rows"]) if groups else 0
+        elif plan.query and plan.asks.get("count") and "continuationToken" not in others:
             asked = {**self._asked, "take": 1, "returnCount": True}
-            answer = self._collection._call(plan.query[0], asked)
-            found = int(answer["totalCount"])
-            return found if self._take is None else min(found, self._take)
-        asked = {"kind": self._kind(), **self._conditions()}
-        groups = self._collection._call("aggregate_records", {"request": asked})["groups"]
-        count = int(groups[0]["rows"]) if groups else 0
+            answer = self._collection._call(plan.query[0], {plan.query[1]: asked})
+            # The total is of all that match, whatever is skipped.
+            count = max(0, int(answer["totalCount"]) - (self._asked.get("skip") or 0))
+        else:
+            return sum(len(page) for page in self._raw())
         return count if self._take is None else min(count, self._take)
 
     def rows(self) -> Rows:
         """The records as a stream of Arrow: a column for each member, or for those of `fields=`.
 
-        Raises `UnsupportedError` for a query with an order, which the stream has not.
+        Raises `UnsupportedError` for a query with an order, which the stream has not, and for one
+        that chooses records by more than a filter, as with `product_filter=`.
         """
         if "orderBy" in self._asked:
             raise UnsupportedError(
                 "records as Arrow have no order; leave order= out, and sort the data frame"
             )
+        if others := self._others():
+            names = {wire: name for name, wire in wire_names(self._collection._request()).items()}
+            told = ", ".join(f"{names.get(key, key)}=" for key in others)
+            raise UnsupportedError(
+                f"records as Arrow are chosen by a filter alone, and not by {told}; iterate over "
+                "the query, or ask db.sql, which joins tables"
+            )
         asked: dict[str, Any] = self._conditions()
         if "projection" in self._asked:
-            asked["columns"] = [str(field).lower() for field in self._asked["projection"]]
+            names = wire_names(self._collection._plan.record)
+            columns = {wire.lower(): name for name, wire in names.items()}
+            fields = [str(field).lower() for field in self._asked["projection"]]
+            asked["columns"] = [columns.get(field, field) for field in fields]
         if self._take is not None:
             asked["take"] = self._take
         core = self._collection._services._core
@@ -327,6 +369,13 @@ class Collection(Generic[R]):
     def _name(self) -> str:
         return type(self).__name__
 
+    def _item(self, write: Write, given: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        """The wire form of what is created."""
+        return merged(write.item, given, fields)
+
+    def _request(self) -> type[Record]:
+        return self._plan.request or self._plan.record
+
     def create(self, record: Any = None, /, **fields: Any) -> R:
         """Creates a record, given as its request, as a dict in the wire form, or by its members.
 
@@ -337,7 +386,7 @@ class Collection(Generic[R]):
         'C-1'
         """
         write = self._writes(self._plan.create, "create")
-        item = merged(write.item, record, fields)
+        item = self._item(write, record, fields)
         answer = self._call(write.operation, write.arguments([item], {}, None))
         return self._made(write, answer)
 
@@ -346,7 +395,7 @@ class Collection(Generic[R]):
         write = self._writes(self._plan.create, "create_many")
         done: BatchResult[R] = BatchResult()
         items = iter(records)
-        while chunk := [merged(write.item, one, {}) for one in islice(items, _PAGE)]:
+        while chunk := [self._item(write, one, {}) for one in islice(items, _PAGE)]:
             if not write.many:
                 done.records += [self.create(one) for one in chunk]
                 continue
@@ -414,9 +463,7 @@ class Collection(Generic[R]):
             if not asks.get("fields"):
                 raise UnsupportedError(f"{self._name()} always have all fields")
             asked["projection"] = [fields] if isinstance(fields, str) else list(fields)
-        if take is not None and (not isinstance(take, int) or take < 0):
-            raise InvalidArgumentError(f"take is {take!r}; give a number of records")
-        return Query(self, asked, take)
+        return Query(self, asked, _number_of_records(take))
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.query())
@@ -495,6 +542,14 @@ class Collection(Generic[R]):
         if known is None:
             raise NotFoundError("the operation answered without a record")
         return self.get(known)
+
+
+def _number_of_records(take: Any) -> int | None:
+    """A greatest number of records; a whole number of numpy is one."""
+    number = wire(take) if take is None or hasattr(take, "__index__") else None
+    if take is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise InvalidArgumentError(f"take is {take!r}; give a number of records")
+    return number
 
 
 def _id(id: Any) -> str:

@@ -177,6 +177,21 @@ def wire(value: Any) -> Any:
     )
 
 
+def scalar(value: Any, what: str) -> Any:
+    """A value that a library of arrays has, as one of Python; any other value as it is.
+
+    Raises `InvalidArgumentError`, which calls the value `what`, for several values.
+    """
+    if not callable(getattr(value, "item", None)):
+        return value
+    try:
+        return value.item()
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidArgumentError(
+            f"{what} is {value!r}; give one number, and store several in a table"
+        ) from None
+
+
 def _key(key: object) -> str:
     if isinstance(key, str):
         return key
@@ -195,7 +210,7 @@ def encoded(operation: str, arguments: Mapping[str, Any] | list[dict[str, Any]])
         except (ValueError, RecursionError):
             raise InvalidArgumentError(
                 f"the arguments of {operation} are no JSON: {error}; NaN and infinities have no "
-                "place in records; a measurement without a value is the text \"nan\""
+                "place in records; a measurement without a value is the text \"NaN\""
             ) from None
 
 

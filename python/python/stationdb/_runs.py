@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import services
 from ._closing import Block
-from ._collection import BatchResult
+from ._collection import BatchResult, Write
 from ._imports import ImportedFile, how, results_of
 from ._progress import Progress
-from ._record import HasModelDump, encoded, merged, wire, wires
+from ._record import HasModelDump, encoded, merged, scalar, wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
@@ -119,10 +119,9 @@ class RunStep(Block):
         It passes from `low` to `high`, both inside; or if it equals `equals`; or within the limits of
         the specification of the product with the `spec_id` `spec`, whose limits are outside.
         """
-        # A number of numpy.
-        given: Any = value
-        if callable(getattr(given, "item", None)):
-            value = given.item()
+        value = scalar(value, f"the value of {name!r}")
+        low, high = (scalar(limit, f"a limit of {name!r}") for limit in (low, high))
+        equals = scalar(equals, f"the expected value of {name!r}")
         rules = (low is not None or high is not None, equals is not None, spec is not None)
         if sum(rules) > 1:
             raise InvalidArgumentError(
@@ -208,7 +207,8 @@ class RunStep(Block):
         if kind is not None:
             self.status(_of_error(kind))
             if self._asked["text"] is None:
-                self.text(f"{kind.__name__}: {error}")
+                told = str(error)
+                self.text(f"{kind.__name__}: {told}" if told else kind.__name__)
         self.finish()
 
 
@@ -366,6 +366,15 @@ class Results(services.Results):
         }
         return Run(self, begin_run(self._services._core, asked))
 
+    def _item(self, write: Write, given: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        item = super()._item(write, given, fields)
+        if item.get("steps"):
+            raise InvalidArgumentError(
+                "create() stores a result without steps; give a result and its steps to "
+                "append_many(), or store them with steps.create()"
+            )
+        return item
+
     def append_many(self, results: Iterable[Whole]) -> BatchResult[TestResult]:
         """Stores results together with their steps: whole runs, as from a file or another system.
 
@@ -469,7 +478,7 @@ class Results(services.Results):
         """
         asked: dict[str, Any] = {"name": name, "path": path, "take": take}
         if columns is not None:
-            asked["columns"] = list(columns)
+            asked["columns"] = [columns] if isinstance(columns, str) else list(columns)
         for given, member, values in (
             (filter, "filter", "substitutions"),
             (result_filter, "resultFilter", "resultSubstitutions"),

@@ -61,7 +61,7 @@ class Steps(services.Steps):
         return self.get(id, result_id=of)
 
     def delete(self, *ids: str, result_id: str | None = None) -> None:
-        """Deletes the steps with these ids, with those below them.
+        """Deletes the steps with these ids. Those below them stay, with their parent's id.
 
         Raises `PartialFailureError` if some could not be deleted; the others are.
         """

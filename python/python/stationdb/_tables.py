@@ -396,6 +396,8 @@ class Table:
                 )
             index = name
         if index not in [name for name, _ in found]:
+            if not found:
+                raise InvalidArgumentError("the rows have no columns; give the index and others")
             names = [name for name, _ in found]
             raise InvalidArgumentError(f"the rows have no column {index!r}, the index, but {names}")
         return [_column(name, _of_arrow(name, arrow), index) for name, arrow in found]

@@ -228,6 +228,9 @@ def _fill(error: Error, api: dict[str, Any]) -> None:
 #: What the library calls otherwise than this package.
 _WORDS = {
     "Store::open": "stationdb.open",
+    "import it with import_file": "import it with tables.import_file; a CSV with test results has "
+    'format="results-csv"',
+    "import it with import_results_file": "import it with results.import_file",
     "`CreateTableRequest::of_waveforms`": "tables.create_waveforms()",
     "CreateTableRequest::of_waveforms": "tables.create_waveforms()",
     "`indexFrom`": "start=",

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ._record import scalar
 from ._session import Services
 from ._store import Store
 from ._store import open as open_store
@@ -107,14 +108,23 @@ class Measurement:
         kinds = {(True, True): "GELE", (True, False): "GE", (False, True): "LE"}
         found: dict[str, str | None] = {
             "name": self.name,
-            "measurement": "nan" if self.value is None else str(self.value),
+            "measurement": _text(math.nan if self.value is None else self.value),
             "units": self.unit,
-            "lowLimit": None if self.low is None else repr(self.low),
-            "highLimit": None if self.high is None else repr(self.high),
+            "lowLimit": None if self.low is None else _text(self.low),
+            "highLimit": None if self.high is None else _text(self.high),
             "comparisonType": kinds.get((self.low is not None, self.high is not None), "LOG"),
             "status": self.status,
         }
         return {key: value for key, value in found.items() if value is not None}
+
+
+def _text(value: float | int | str | bool) -> str:
+    """A value in the form that the store reads as a number, where it is one."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return str(value)
 
 
 Measure = Callable[..., Measurement]
@@ -283,8 +293,8 @@ class _Run:
                     self._take(found, step.to_dict())
             self._store(nodeid)
         code = int(exitstatus)
-        if self._count == 0 and code in (4, 5):
-            # Nothing ran: the files of the command are not there, or have no tests.
+        if self._count == 0 and not self._running and code in (2, 4, 5):
+            # Nothing ran: the files of the command are not there, have no tests, or are no Python.
             self.store.results.delete(self.result)
             self.result = ""
         else:
@@ -334,6 +344,13 @@ def pytest_runtest_makereport(
     return report
 
 
+def _limit(name: str, given: Any) -> float | None:
+    limit = scalar(given, f"a limit of {name}")
+    if limit is not None and (not isinstance(limit, int | float) or math.isnan(limit)):
+        raise InvalidArgumentError(f"a limit of {name} is {given!r}; give a number")
+    return limit
+
+
 @pytest.fixture
 def measure(request: pytest.FixtureRequest) -> Measure:
     """Records a measurement: `measure("VOUT", 5.01, unit="V", low=4.9, high=5.1)`.
@@ -351,8 +368,8 @@ def measure(request: pytest.FixtureRequest) -> Measure:
         low: float | None = None,
         high: float | None = None,
     ) -> Measurement:
-        if hasattr(value, "item"):
-            value = value.item()
+        value = scalar(value, f"the value of {name}")
+        low, high = (_limit(name, limit) for limit in (low, high))
         if low is not None and high is not None and low > high:
             raise InvalidArgumentError(
                 f"the limits of {name} are {low} and {high}; the lower one is low"

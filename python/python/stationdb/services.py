@@ -1621,15 +1621,6 @@ class Feeds(Collection[Feed]):
         """
         self._call("delete_feed", {"feed_id": feed_id})
 
-    def write_package(self) -> Any:
-        """Opens content that `FeedService::commit_package` makes a package of, as
-        `FileService::write_file` does for files.
-
-        Errors: `PermissionDeniedError` when the caller may create packages nowhere;
-        `UnsupportedError` inside a transaction.
-        """
-        return self._call("write_package", {})
-
     def query_packages(self, feed_id: str) -> QueryPackagesResponse:
         """Returns the packages of a feed, in the order of their creation.
 
@@ -1884,17 +1875,6 @@ class Files(Collection[FileLinqMetadata]):
         The request is a `SearchFilesRequest`, or its members by their names.
         """
         return record(Plan, self._call("explain_search_files", {"request": merged(SearchFilesRequest, request, fields)}))
-
-    def write_file(self) -> Any:
-        """Opens content that `FileService::commit_file` makes a file of: for callers that have the
-        bytes before they know what names them, and for bytes that come in pieces.
-
-        Errors: `PermissionDeniedError` when the caller may create files nowhere;
-        `UnsupportedError` inside a transaction. Writing fails with what `control` says, with
-        `LimitExceededError` above the size that the store allows, and as the disk does; such an
-        error is inside the `std::io::Error`.
-        """
-        return self._call("write_file", {})
 
     def update_metadata(
         self, id: str, request: UpdateMetadataRequest | dict[str, Any] | None = None, /, **fields: Unpack[_fields.UpdateMetadataRequestFields]

@@ -136,7 +136,10 @@ impl Measurement {
                 Some(passed_if(is_inside))
             }
             Rule::Equals(expected) => {
-                if std::mem::discriminant(expected) != std::mem::discriminant(&self.value) {
+                // A value that is missing has no type.
+                let is_of_another_type =
+                    std::mem::discriminant(expected) != std::mem::discriminant(&self.value);
+                if is_of_another_type && !self.value.is_missing() {
                     return Err(self.invalid(
                         "is compared with another type; give the expected value in its type",
                     ));
@@ -317,6 +320,17 @@ mod tests {
             rule: Rule::Equals(Measured::from(1)),
         };
         assert!(mixed.judge(None, &[]).is_err());
+    }
+
+    #[test]
+    fn a_missing_value_has_no_type() {
+        for (expected, key) in
+            [(Measured::from("a"), "expected"), (true.into(), "expected"), (1.into(), "lowLimit")]
+        {
+            let judged = judged(f64::NAN, Rule::Equals(expected.clone()));
+            assert_eq!(judged.status, StatusType::Errored);
+            assert_eq!(judged.entry[key], expected.text());
+        }
     }
 
     #[test]
