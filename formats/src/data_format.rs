@@ -16,6 +16,9 @@ use crate::stdf;
 /// Bytes at the start of a file that tell its format.
 pub(crate) const START_BYTES: usize = 4096;
 
+/// What texts in UTF-16 begin with.
+const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
 /// The format of a file, whatever is in it.
 ///
 /// ```
@@ -80,6 +83,11 @@ impl DataFormat {
         // Of compressed bytes the first ones may not tell what is in them.
         if stdf::is_packed(start) && ResultFormat::of_name(path) == Some(ResultFormat::Stdf) {
             return Ok(Self::Result(ResultFormat::Stdf));
+        }
+        // Of texts in UTF-16 those with values in lines are read.
+        let is_utf16 = UTF_16.iter().any(|mark| start.starts_with(mark));
+        if is_utf16 && FileFormat::of_name(path) == Some(FileFormat::Csv) {
+            return Ok(Self::Table(FileFormat::Csv));
         }
         if let Some(what) = foreign::marked(start.get(..foreign::START_BYTES).unwrap_or(start)) {
             return Err(Error::unsupported(format!("the file is not imported: {what}")));
@@ -194,6 +202,10 @@ mod tests {
             (b"{\"dut_ids\": \"a\"}", "a.csv", csv),
             (b"x{\"dut_id\": \"a\"}", "a.csv", csv),
             (b"{}", "a", None),
+            (b"\xff\xfea\0,\0", "a.txt", csv),
+            (b"\xfe\xff\0a\0,", "a.csv", csv),
+            (b"\xff\xfea\0,\0", "a.lvm", None),
+            (b"\xff\xfea\0,\0", "a", None),
             (b"\x02\0\0\x0a\x02\x04", "a.csv", stdf),
             (b"\0\x02\0\x0a\x01\x04", "a", stdf),
             (&packed, "a.csv", stdf),

@@ -54,13 +54,15 @@ impl FileFormat {
         }
     }
 
-    /// The bytes that a file begins with; none for a format that has no mark.
-    const fn mark(self) -> &'static [u8] {
+    /// The bytes that a file may begin with; none for a format that has no mark.
+    const fn marks(self) -> &'static [&'static [u8]] {
         match self {
-            Self::Csv | Self::Touchstone => b"",
-            Self::Lvm => b"LabVIEW Measurement",
-            Self::Parquet => b"PAR1",
-            Self::Tdms => b"TDSm",
+            // Of the files of Gamry, whose names end with DTA.
+            Self::Csv => &[b"EXPLAIN\r\nTAG\t", b"EXPLAIN\nTAG\t"],
+            Self::Touchstone => &[],
+            Self::Lvm => &[b"LabVIEW Measurement"],
+            Self::Parquet => &[b"PAR1"],
+            Self::Tdms => &[b"TDSm"],
         }
     }
 
@@ -82,10 +84,14 @@ impl FileFormat {
         let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
         // The letters of a mark may begin a text.
         let is_text = foreign::is_text(start);
-        let has = |format: &Self| match format.mark() {
-            b"" => false,
-            mark if format.is_text() => text.starts_with(mark),
-            mark => start.starts_with(mark) && !is_text,
+        let has = |format: &Self| {
+            format.marks().iter().any(|mark| {
+                if format.is_text() {
+                    text.starts_with(mark)
+                } else {
+                    start.starts_with(mark) && !is_text
+                }
+            })
         };
         Self::ALL.iter().copied().find(has)
     }
@@ -151,6 +157,8 @@ mod tests {
             (b"LabVIEW Measurement\t\r\n", "a.txt", FileFormat::Lvm),
             (b"\xef\xbb\xbfLabVIEW Measurement\n", "a", FileFormat::Lvm),
             (b"LabVIEW,b\n", "a.csv", FileFormat::Csv),
+            (b"EXPLAIN\r\nTAG\tCV\r\n", "a.DTA", FileFormat::Csv),
+            (b"EXPLAIN\nTAG\tCV\n", "a", FileFormat::Csv),
             (b"x", "a.LVM", FileFormat::Lvm),
             (b"# GHz\n", "a.S12P", FileFormat::Touchstone),
             (b"[Version] 2.0\n", "a.ts", FileFormat::Touchstone),
@@ -162,6 +170,7 @@ mod tests {
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
             (b"TDSh\x0e\0\0\0", "a.tdms_index", "import the .tdms file beside it"),
+            (b"EXPLAIN select 1\n", "a.sql", "csv, lvm, parquet, tdms, touchstone"),
             (b"t,v\n", "a.log", "csv, lvm, parquet, tdms, touchstone"),
             (b"t,v\n", "csv", "csv, lvm, parquet, tdms, touchstone"),
             (b"{\"dut_id\": 1}", "a.csv", "import_results_file"),

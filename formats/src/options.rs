@@ -32,6 +32,8 @@ pub(crate) struct ImportOptions {
     /// Texts that are null in every column; the default texts, in columns other than STRING, when
     /// absent.
     pub(crate) null_texts: Option<HashSet<String>>,
+    /// Whether these texts are null in quotes, too, in columns other than STRING.
+    pub(crate) quotes_nulls: bool,
     /// What comment lines before the header begin with.
     pub(crate) comment: Option<String>,
     /// Lines before the header.
@@ -145,6 +147,7 @@ impl ImportOptions {
             separator,
             decimal_comma,
             null_texts: request.null_texts.as_ref().map(|texts| texts.iter().cloned().collect()),
+            quotes_nulls: false,
             comment: request.comment_prefix.clone(),
             skip_lines,
             date_order: request.date_order,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -65,6 +66,22 @@ def test_the_format_of_a_file_is_found(
     with (tmp_path / "rows.log").open("rb") as file:
         with pytest.raises(errors.InvalidArgumentError, match="no import of 'log'"):
             db.tables.import_file(file)
+
+
+def test_all_tables_of_a_file_and_its_warnings_are_told(
+    db: stationdb.Store, tmp_path: Path
+) -> None:
+    lines = ["LabVIEW Measurement", "Separator,Comma", "X_Columns,Multi", "***End_of_Header***"]
+    lines += ["Channels,2", "Samples,2,,3", "***End_of_Header***", "X_Value,A,X_Value,B,Comment"]
+    lines += ["0,1.5,0,2.5", "1,1.75,1,2.75"]
+    (tmp_path / "rig.lvm").write_text("\n".join(lines) + "\n")
+    rig = db.tables.import_file(tmp_path / "rig.lvm")
+    assert [db.tables.get(one.id or "").name for one in rig.imported] == ["rig.A", "rig.B"]
+    assert rig.imported[0].id == rig.id
+    assert any("more rows" in text for one in rig.imported for text in one.warnings), rig.imported
+    (answer,) = db.tables.import_file(io.BytesIO(b"t\n1\n")).imported
+    assert [column.name for column in answer.columns or ()] == ["row", "t"]
+    assert db.tables.get(rig.id).imported == []
 
 
 def test_results_come_from_files(db: stationdb.Store, tmp_path: Path) -> None:

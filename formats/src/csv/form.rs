@@ -3,6 +3,7 @@
 use chrono::FixedOffset;
 use stationdb::tables::{DataType, DateOrder, readers as cells};
 
+use super::layout;
 use super::records::Records;
 use super::value::{has_leading_zero, is_null, loses_digits, number, real};
 use crate::moment::{self, Moment};
@@ -302,7 +303,10 @@ fn time_or_text(
         return text(format!("{} has more digits than a number keeps", shown(not_number)));
     }
     if has_leading_zero(value.trim()) && number(value, file_comma).is_some() {
-        return text(format!("{} begins with a zero", shown(not_number)));
+        let why = format!("{} begins with a zero", shown(not_number));
+        // A code of digits is none of the numbers that are measured.
+        let is_measured = value.contains(['.', ',', 'e', 'E']);
+        return if is_measured { doubtful(why) } else { text(why) };
     }
     if file_comma && number(value, false).is_some() {
         return doubtful(format!(
@@ -326,15 +330,36 @@ fn time_or_text(
         });
     }
     let (decimal, other) = if file_comma { (',', '.') } else { ('.', ',') };
-    let before_decimals = value.trim().split(decimal).next().unwrap_or_default();
-    let separates = |mark: char| may_be_thousands(before_decimals, mark);
-    if separates(other) || THOUSANDS.into_iter().any(separates) {
+    // Blanks and apostrophes are no decimal marks, so the other mark may be one behind them.
+    let before = |marks: &[char]| value.trim().split(marks).next().unwrap_or_default();
+    if may_be_thousands(before(&[decimal]), other)
+        || THOUSANDS.into_iter().any(|mark| may_be_thousands(before(&['.', ',']), mark))
+    {
         return doubtful(format!(
             "{} has marks that may separate thousands, which are not read",
             shown(not_number)
         ));
     }
+    if first_other(texts, has_unit_behind).is_none() {
+        return doubtful(format!(
+            "{} has a unit behind its number, which is not read; write the unit into the name of \
+             the column",
+            shown(not_number)
+        ));
+    }
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
+}
+
+/// Whether a text is a number and its unit, such as `5.01 V DC` or `95%`.
+fn has_unit_behind(text: &str) -> bool {
+    let text = text.trim();
+    let is_part = |part: char| part.is_ascii_digit() || "+-.,".contains(part);
+    let (value, rest) = text.split_at(text.find(|part| !is_part(part)).unwrap_or(text.len()));
+    let unit = rest.split_whitespace().next().unwrap_or_default();
+    // Without a mark between them, digits and a letter may be the name of a place.
+    let is_apart = rest.starts_with(' ') || unit == "%" || value.contains(['.', ',']);
+    let is_number = number(value, false).is_some() || number(value, true).is_some();
+    is_apart && is_number && layout::is_unit(unit)
 }
 
 /// What the report says of a column of texts whose values are mostly numbers or times: the first

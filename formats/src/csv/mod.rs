@@ -12,6 +12,7 @@ mod reader;
 mod records;
 mod sniff;
 mod texts;
+mod utf16;
 mod value;
 mod workers;
 
@@ -120,6 +121,7 @@ impl<'r> CsvImport<'r> {
             if !layout.nulls.is_empty() && options.null_texts.is_none() {
                 let known = NULL_TEXTS.iter().map(|text| (*text).to_owned());
                 options.null_texts = Some(known.chain(layout.nulls.iter().cloned()).collect());
+                options.quotes_nulls = true;
             }
         }
         let clock = named_clock.or_else(|| layout.and_then(|found| found.clock));

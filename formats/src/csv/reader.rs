@@ -9,6 +9,7 @@ use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
 use super::records::{Records, Shape, parse, parse_names};
 use super::sniff::{Dialect, sniff};
+use super::utf16::utf8;
 use crate::lines::at_line;
 use crate::options::ImportOptions;
 
@@ -24,7 +25,9 @@ impl<'r> CsvReader<'r> {
     ///
     /// # Errors
     /// As [`sniff`]; `Io`.
-    pub(super) fn new(mut input: Box<dyn Read + 'r>, options: &ImportOptions) -> Result<Self> {
+    pub(super) fn new(input: Box<dyn Read + 'r>, options: &ImportOptions) -> Result<Self> {
+        let mut input =
+            utf8(input).map_err(|error| at_line(Error::io("reading the CSV text", error), 1))?;
         let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
         let dialect = sniff(&head, options)?;
         let shape = Shape {
@@ -193,6 +196,10 @@ mod tests {
         limits::holds_at(limits::IMPORT_RECORD_BYTES, above, |len| {
             read(record(len).as_bytes(), false)
         });
+        // A quote that is never closed is told with its own line, not with the last one.
+        let open = format!("a,b\n1,\"{}", "x\n".repeat(limits::IMPORT_RECORD_BYTES));
+        let error = read(open.as_bytes(), false).unwrap_err();
+        assert_eq!(error.place(), Some(&Place::Line { line: 2, column: None }), "{error}");
     }
 
     #[test]

@@ -285,7 +285,7 @@ impl Scan {
             self.line += line_count(part, self.line_end());
             let Some(close) = close.map(|len| self.at + len) else {
                 if rest.len() > limits::IMPORT_RECORD_BYTES || !self.is_last {
-                    return Err(too_long(self.line));
+                    return Err(too_long(opened_at));
                 }
                 self.at = self.text.len();
                 self.end()?;

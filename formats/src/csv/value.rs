@@ -10,7 +10,8 @@ pub(super) const NULL_TEXTS: [&str; 9] =
     ["NA", "N/A", "n/a", "#N/A", "null", "NULL", "Null", "<NA>", "\\N"];
 
 /// Whether a text of a column of this type is null. A quoted empty text is one except in columns of
-/// texts: programs that quote every value have no other form for it.
+/// texts: programs that quote every value have no other form for it. So are the texts that a maker of
+/// loggers has for no value.
 pub(super) fn is_null(
     text: &str,
     is_quoted: bool,
@@ -18,7 +19,11 @@ pub(super) fn is_null(
     options: &ImportOptions,
 ) -> bool {
     if is_quoted {
-        return text.is_empty() && data_type != DataType::String;
+        let is_known = || {
+            options.quotes_nulls
+                && options.null_texts.as_ref().is_some_and(|texts| texts.contains(text))
+        };
+        return data_type != DataType::String && (text.is_empty() || is_known());
     }
     match &options.null_texts {
         Some(texts) => texts.contains(text),

@@ -184,8 +184,10 @@ impl Columns {
             columns.guess(*member, usual, &plain);
         }
         match (columns.get(Member::Name), columns.get(Member::Value)) {
-            (Some(_), None) => columns.guess(Member::Value, &[EITHER], &plain),
             (None, Some(_)) => columns.guess(Member::Name, &[EITHER], &plain),
+            (name, None) if name.or(columns.get(Member::StepName)).is_some() => {
+                columns.guess(Member::Value, &[EITHER], &plain);
+            }
             _ => {}
         }
         let has_name =
@@ -294,6 +296,12 @@ mod tests {
                 "serial,part,status,low,high,vout",
                 "wide serialNumber=serial partNumber=part status=status | low high vout",
             ),
+            (
+                "SN,Test,Measurement,Lower Limit,Upper Limit,Unit",
+                "long serialNumber=SN stepName=Test measurement=Measurement units=Unit \
+                 lowLimit=Lower Limit highLimit=Upper Limit | ",
+            ),
+            ("SN,Measurement,vout", "wide serialNumber=SN | Measurement vout"),
             ("a,b", "wide  | a b"),
             // No column is taken twice.
             ("status,value,name", "long name=name measurement=value measurementStatus=status | "),

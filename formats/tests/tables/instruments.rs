@@ -135,6 +135,47 @@ fn options_say_what_a_text_does_not() {
     }
 }
 
+/// Spreadsheets save "Unicode text" in UTF-16 with a mark, and loggers of Keysight do.
+#[test]
+fn texts_in_utf_16_become_the_tables_of_their_characters() {
+    let (_store, session) = session();
+    let directory = tempfile::tempdir().unwrap();
+    let text = "\u{feff}Time\tTemp (°C)\tnote\r\n0,5\t23,25\tgrößer 😀\r\n1,5\t23,5\t\r\n";
+    for (name, bytes) in
+        [("a.txt", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("b.csv", u16::to_be_bytes)]
+    {
+        let path = directory.path().join(name);
+        let mut bytes: Vec<u8> = text.encode_utf16().flat_map(bytes).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let answer =
+            session.import_file(ImportTableRequest::new(), &path, None, &Control::default());
+        let answer = &answer.unwrap()[0];
+        let found: Vec<(&str, DataType)> = answer
+            .columns
+            .iter()
+            .skip(1)
+            .map(|column| (column.name.as_str(), column.data_type))
+            .collect();
+        let expected = [
+            ("Time", DataType::Float64),
+            ("Temp (°C)", DataType::Float64),
+            ("note", DataType::String),
+        ];
+        assert_eq!(found, expected, "{name}");
+        let rows = super::dialects::rows(&session, answer);
+        let cells: Vec<Option<&str>> = rows.iter().flatten().map(Option::as_deref).collect();
+        let expected = ["0", "0.5", "23.25", "größer 😀", "1", "1.5", "23.5"].map(Some);
+        assert_eq!(cells, [&expected[..], &[None]].concat(), "{name}");
+        // Half of a character at the end.
+        bytes.extend_from_slice(if name == "a.txt" { b"\x3d\xd8" } else { b"\xd8\x3d" });
+        std::fs::write(&path, &bytes).unwrap();
+        let error = session
+            .import_file(ImportTableRequest::new(), &path, None, &Control::default())
+            .unwrap_err();
+        assert!(error.to_string().contains("line 4"), "{error}");
+    }
+}
+
 /// What an option or a header cannot mean is refused with its place.
 #[test]
 fn what_no_header_means_is_refused() {

@@ -289,6 +289,24 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
             &[DataType::Int64, DataType::String, DataType::String],
             &["\"a\"", "\"1'234\" in line 2", "\"b\"", "\"1 234\" in line 2", "thousands"],
         ),
+        // Blanks between thousands before a decimal comma, as French spreadsheets write.
+        (
+            "t;v\n0;1 234,5\n1;1 235,5\n2;-0,5\n",
+            &[DataType::Int64, DataType::String],
+            &["\"v\"", "\"1 234,5\" in line 2", "thousands"],
+        ),
+        // Numbers that begin with zeros, and are no codes.
+        (
+            "no,v,w\n1,+0230.12E+00,007\n2,+0230.15E+00,008\n",
+            &[DataType::Int64, DataType::String, DataType::String],
+            &["\"v\"", "\"+0230.12E+00\" in line 2", "begins with a zero"],
+        ),
+        // Units behind numbers.
+        (
+            "t,share,v\n1,95%,5.001 V DC\n2,96.5 %,5.002 V DC\n",
+            &[DataType::Int64, DataType::String, DataType::String],
+            &["\"95%\" in line 2 has a unit behind its number", "\"5.001 V DC\" in line 2"],
+        ),
         // The last line is no row.
         (
             "t,v\n1,2.5\n2,3.5\n3,4.5\nEND,END\n",
@@ -331,6 +349,9 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
         "a,b\n1,\"\"\n2,2.5\n",
         "# a note\na,b\n1,2\n",
         "serial no\nA 1\nB 2\n",
+        // Names of places, and codes of digits.
+        "seat,part\n12A,007\n14C,008\n",
+        "address\n1 Main Street\n2 Main Street\n",
         "when\n2024-01-31 14:05\n2024-01-31 14:06\n",
         "note\nhello\na;b\nc;d\n",
     ] {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy
 
     from ._session import Services
+    from .records import ImportTableResponse
 
 __all__ = ["Table", "TableWriter", "Tables", "Waveform"]
 
@@ -307,11 +308,12 @@ class Table:
     append.
     """
 
-    __slots__ = ("_core", "_index", "_pending", "_services")
+    __slots__ = ("_answers", "_core", "_index", "_pending", "_services")
 
     def __init__(
         self, services: Services, id: str | None, pending: dict[str, Any] | None = None
     ) -> None:
+        self._answers: list[dict[str, Any]] = []
         self._services = services
         self._core = None if id is None else TableCore(services._core, id)
         self._pending = pending
@@ -340,6 +342,17 @@ class Table:
     def name(self) -> str:
         """The name of the table; its id if it was given none."""
         return str(self.metadata()["name"])
+
+    @property
+    def imported(self) -> list[ImportTableResponse]:
+        """What `Tables.import_file` told of the file, one answer for each table of it.
+
+        Each has the id of its table, its columns with the reasons for their types, and warnings.
+        The first one is about this table. Empty for a table that `import_file` did not return.
+        """
+        from .records import ImportTableResponse
+
+        return [ImportTableResponse.from_dict(one) for one in self._answers]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -1316,13 +1329,14 @@ class Tables:
         """Imports a file with a table, or an object with `read`, into a new or an existing table.
 
         The format of a file is found by its first bytes, then by its name, unless `format` says it:
-        "csv" or "parquet". Types, separator and decimal comma are found in the file; the options
+        "csv", "lvm", "parquet", "tdms" or "touchstone". An object is "csv" or "parquet". Types, separator and decimal comma are found in the file; the options
         are those of the library's import by their names, such as index_column="t",
         time_zone="Europe/Berlin", decimal_separator=",", skip_lines=3,
         column_types={"t": "TIMESTAMP"}. All rows are stored, or none. A new table without a name is
         named by its file. Without index_column= a new table gets the index `row`, the number of
         each row in the file, and all columns of the file beside it: a CSV does not say which one
-        was the index of the table that it was exported from.
+        was the index of the table that it was exported from. Of a file with several tables, such as
+        TDMS, the first one is returned; `Table.imported` lists all of them, and has the warnings.
 
         Raises `InvalidArgumentError` with the line and column of a value that does not fit, and
         `UnsupportedError` for a file whose format is unknown, or one with test results, which
@@ -1334,7 +1348,7 @@ class Tables:
                 answers = _stationdb.import_tables(
                     self._services._core, os.fspath(source), how(asked, format), report
                 )
-            return Table(self._services, answers[0]["id"])
+            return self._imported(answers)
         if format is None:
             path = getattr(source, "name", "")
             format = os.fspath(path).rpartition(".")[2].lower() if isinstance(path, str) else ""
@@ -1345,7 +1359,12 @@ class Tables:
             answer = _stationdb.import_table(
                 self._services._core, source, format == "parquet", asked, report
             )
-        return Table(self._services, answer["id"])
+        return self._imported([answer])
+
+    def _imported(self, answers: list[dict[str, Any]]) -> Table:
+        table = Table(self._services, answers[0]["id"])
+        table._answers = answers
+        return table
 
 
 __all__ += ["Batch", "Rows"]

@@ -14,9 +14,8 @@ use stationdb::tables::readers as cells;
 use stationdb::{Error, Place, Result};
 
 pub(super) use self::clock::Clock;
-pub(super) use self::names::Named;
-pub(super) use self::names::number_repeated;
-use self::names::{is_unit, unbracketed};
+use self::names::unbracketed;
+pub(super) use self::names::{Named, is_unit, number_repeated};
 pub(super) use self::presets::{NONE, PRESETS, Preset, named};
 use super::value::number;
 use crate::limits;
@@ -26,6 +25,8 @@ use crate::options::ImportOptions;
 
 /// Lines of the header that a preset is looked for in.
 const MARK_LINES: usize = 60;
+/// Rows that a header may stand beside.
+const BESIDE_LINES: usize = 60;
 /// Rows that decide the separator and the width.
 const ROWS: usize = 100;
 /// Separators that are looked for, in the order in which they win a tie; blanks last.
@@ -388,14 +389,13 @@ pub(super) fn find(
     for (key, value) in &heads.beside {
         properties.add(key, value);
     }
-    // A header that stands beside the rows.
-    let beside = fields.iter().filter(|_| preset.from > 0).take_while(|line| {
-        line.all.first().is_some_and(|text| !text.is_empty()) || line.number == first_line
-    });
-    let mut beside_lines = 0;
-    for line in beside {
+    // A header that stands beside the rows. Some of its lines may be empty.
+    let has_key = |line: &Fields| line.all.first().is_some_and(|text| !text.is_empty());
+    let beside = fields.get(..BESIDE_LINES.min(fields.len())).filter(|_| preset.from > 0);
+    let beside_lines = beside.and_then(|lines| lines.iter().rposition(has_key));
+    let beside_lines = beside_lines.map_or(0, |last| last + 1);
+    for line in fields.iter().take(beside_lines) {
         properties.add_line(line, preset, Some(preset.from));
-        beside_lines += 1;
     }
     let row_width = rows.iter().map(|row| row.len()).max().unwrap_or_default();
     let mut columns = heads.columns.clone();
@@ -415,6 +415,7 @@ pub(super) fn find(
             columns.push(Named { name, unit, properties: Vec::new() });
         }
     }
+    units_above(&mut columns, heads.above, preset);
     columns.resize(columns.len().max(row_width), Named::default());
     if columns.len() + preset.from > limits::IMPORT_COLUMNS {
         let what =
@@ -468,6 +469,17 @@ pub(super) fn find(
         zeros,
         assumed,
     })
+}
+
+/// Gives named columns the units that lines above the names have for them.
+fn units_above(columns: &mut [Named], above: &[Fields], preset: &Preset) {
+    let [of_first, of_others] = preset.unit_keys else { return };
+    let has_key = |line: &&Fields, key: &str| line.all.first().is_some_and(|text| text == key);
+    let unit = |key: &str, at: usize| above.iter().find(|line| has_key(line, key))?.all.get(at);
+    for (at, column) in columns.iter_mut().enumerate().filter(|(_, column)| column.unit.is_none()) {
+        let unit = if at == 0 { unit(of_first, 1) } else { unit(of_others, at) };
+        column.unit = unit.filter(|unit| !unit.is_empty()).cloned();
+    }
 }
 
 /// What the report says of a layout.

@@ -25,7 +25,7 @@ pub(super) fn unbracketed(text: &str) -> &str {
 }
 
 /// Whether a cell below a name may be its unit.
-pub(super) fn is_unit(text: &str) -> bool {
+pub(in crate::csv) fn is_unit(text: &str) -> bool {
     let text = text.trim();
     unbracketed(text) != text || UNITS.contains(&text)
 }
