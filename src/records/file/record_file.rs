@@ -14,6 +14,7 @@ use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::error::from_redb;
 use crate::records::journal::{Journal, Replayed};
+use crate::records::row_cache::RowCache;
 use crate::records::space::Table;
 use crate::records::{
     Base, Change, FileTurn, Finished, FrozenLayer, Snapshot, Space, WriteTransaction,
@@ -27,11 +28,18 @@ pub(in crate::records) const NEW_NAME: &str = "records.redb.new";
 /// How the record file is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordFileOptions {
-    /// Bytes of redb's page cache.
+    /// Bytes of redb's page cache, and of the kept rows.
     pub(crate) cache_bytes: usize,
     /// Two syncs for each commit instead of one, so that an open after a power cut takes constant
     /// time.
     pub(crate) quick_repair: bool,
+}
+
+impl RecordFileOptions {
+    /// The part of the cache that rows get.
+    fn row_bytes(self) -> usize {
+        self.cache_bytes / 2
+    }
 }
 
 /// The open record file.
@@ -41,6 +49,7 @@ pub(crate) struct RecordFile {
     database: Option<Database>,
     pub(in crate::records) medium: Arc<Medium>,
     pub(in crate::records) free: Arc<FreeSpace>,
+    rows: Arc<RowCache>,
     pub(in crate::records) disk: SharedDisk,
     /// The identity of the open file, whatever its name is now.
     pub(in crate::records) id: FileId,
@@ -194,6 +203,7 @@ impl RecordFile {
             database: Some(database),
             medium,
             free: Arc::default(),
+            rows: Arc::new(RowCache::new(options.row_bytes())),
             disk: disk.clone(),
             id,
             options,
@@ -223,9 +233,11 @@ impl RecordFile {
         if !self.is_read_only {
             self.medium.check()?;
         }
+        // Before the read begins, see there.
+        let rows = self.rows.rows();
         let transaction =
             self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
-        Ok(Arc::new(Base::new(transaction, sequence)))
+        Ok(Arc::new(Base::new(transaction, rows, sequence)))
     }
 
     /// A snapshot of the last transaction.
@@ -289,7 +301,7 @@ impl RecordFile {
         let mut transaction =
             self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(quick_repair);
-        Ok(WriteTransaction::new(transaction, &self.medium, &self.free))
+        Ok(WriteTransaction::new(transaction, &self.medium, &self.free, &self.rows))
     }
 
     /// Bytes that commits can write without growing the file on the disk. Pages that were freed
@@ -397,6 +409,8 @@ impl RecordFile {
         self.check_writable()?;
         let closed = self.closed();
         let database = self.database.as_mut().ok_or(closed)?;
+        // As redb drops its pages.
+        self.rows.clear();
         self.medium.set_strict(true);
         let outcome = guarded(attempt, || {
             f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)))
@@ -431,6 +445,7 @@ impl RecordFile {
         self.is_read_only = medium.check().is_err();
         self.medium = Arc::new(medium);
         self.free = Arc::default();
+        self.rows = Arc::new(RowCache::new(self.options.row_bytes()));
         self.database = Some(open_database(self.medium.clone(), self.options)?);
         Ok(())
     }
@@ -484,7 +499,7 @@ fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Data
     let pages = medium.clone();
     let open = || {
         redb::Builder::new()
-            .set_cache_size(options.cache_bytes)
+            .set_cache_size(options.cache_bytes - options.row_bytes())
             .create_with_backend(DiskBackend::new(medium))
             .map_err(|error| from_redb("open", error))
     };
