@@ -1,7 +1,13 @@
-//! Rows of records that were read by their keys, beside the pages of the record file.
+//! Rows of records that are read by their keys again and again, beside the pages of the file.
 //!
 //! A lookup in the file goes down three or four pages, each in a table of its own; a row that is
-//! kept is one step, and takes a tenth of the memory of its page.
+//! kept is one step, and takes a tenth of the memory of its page. A row is kept when it is read for
+//! the second time: most reads of many different records are of rows that are not read again, and
+//! keeping a row costs as much as reading it.
+//!
+//! Pages and rows share one bound. redb's part of it is fixed when the file is opened: three
+//! quarters. Of a shorter file there are fewer pages than that, and rows may take what the pages
+//! cannot. When the file grows, rows make room first.
 //!
 //! What must hold: nobody gets a row of another state of the file than the one that they read.
 //! States are numbered. A row has the number of the state in which it was read, and is removed
@@ -10,15 +16,24 @@
 //! add rows, and nobody does while a transaction is being committed: otherwise a reader of an older
 //! state could put back what was removed. After a failed commit nobody adds rows any more.
 
+mod seen;
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::value::cache::{Cache, bounded};
+use self::seen::Seen;
+use crate::value::cache::{Cache, in_shards};
 
 /// Approximate bytes that a row takes in memory in addition to its value: its key and its place in
 /// the cache, and what the cache remembers of rows that it dropped.
 const ROW_BYTES: usize = 128;
 /// Bytes of a usual row, to size the tables of the cache.
 const USUAL_BYTES: usize = 512;
+/// Shards of the rows, so that readers rarely meet at a lock.
+const SHARDS: usize = 16;
+/// The bound from which on the rows have shards. Each keeps the longest records then.
+const SHARDED_BYTES: usize = 32 * 1024 * 1024;
 /// Number of changed rows of one transaction from which on all rows are dropped.
 const CHANGES_MAX: usize = 1 << 16;
 
@@ -55,15 +70,37 @@ struct Newest {
 /// The rows that are kept of one open record file.
 pub(in crate::records) struct RowCache {
     rows: Cache<RowKey, Row>,
+    seen: Seen,
+    /// Bytes of the pages, the rows and what was seen.
+    bytes_max: usize,
     newest: RwLock<Newest>,
 }
 
 impl RowCache {
-    /// An empty cache of at most `bytes_max`.
+    /// The bytes of redb's pages when pages and rows take at most `bytes_max`.
+    pub(in crate::records) fn page_bytes(bytes_max: usize) -> usize {
+        bytes_max - bytes_max / 4
+    }
+
+    /// An empty cache of rows that take at most `bytes_max` with redb's pages. The file may have
+    /// any length.
     pub(in crate::records) fn new(bytes_max: usize) -> Self {
         let weight = |_: &RowKey, row: &Row| row.value.len().saturating_add(ROW_BYTES);
-        let rows = bounded(bytes_max / USUAL_BYTES, bytes_max, weight);
-        Self { rows, newest: RwLock::default() }
+        let shards = if bytes_max < SHARDED_BYTES { 1 } else { SHARDS };
+        let seen = Seen::new(bytes_max);
+        let rows = in_shards(shards, bytes_max / 4 / USUAL_BYTES, bytes_max / 4, weight);
+        let cache = Self { rows, seen, bytes_max, newest: RwLock::default() };
+        cache.fit(u64::MAX);
+        cache
+    }
+
+    /// Leaves room for the pages of a file of `file_len` bytes. Called before the file gets this
+    /// length.
+    pub(in crate::records) fn fit(&self, file_len: u64) {
+        let page_bytes = Self::page_bytes(self.bytes_max);
+        let pages = usize::try_from(file_len).unwrap_or(usize::MAX).min(page_bytes);
+        let taken = pages.saturating_add(self.seen.bytes());
+        self.rows.set_capacity(self.bytes_max.saturating_sub(taken) as u64);
     }
 
     /// The rows for a read of the newest state. What must hold: the read begins after this call.
@@ -94,10 +131,10 @@ impl RowCache {
         self.rows.clear();
     }
 
-    /// Bytes that the rows take.
+    /// The bytes that rows take, and those that they may take.
     #[cfg(test)]
-    pub(in crate::records) fn bytes(&self) -> u64 {
-        self.rows.weight()
+    pub(in crate::records) fn bytes(&self) -> (u64, u64) {
+        (self.rows.weight(), self.rows.capacity())
     }
 }
 
@@ -149,15 +186,18 @@ impl KeptRows {
     /// The row of a key, if it is kept for this state.
     pub(in crate::records) fn get(&self, key: &[u8]) -> Option<Arc<[u8]>> {
         let (cache, state) = self.0.as_ref()?;
-        let row = cache.rows.get(&RowKey::new(key)?)?;
+        let key = RowKey::new(key)?;
+        // Of a key that was not read lately there is no row, and this is cheaper to know.
+        let row = cache.seen.has(&key.0).then(|| cache.rows.get(&key))??;
         (row.state <= *state).then_some(row.value)
     }
 
-    /// Keeps a row that was read in this state, if it is still the newest.
+    /// Keeps a row that was read in this state, if it was read before and the state is still the
+    /// newest.
     pub(in crate::records) fn keep(&self, key: &[u8], value: &[u8]) {
         let Some((cache, state)) = &self.0 else { return };
         let Some(key) = RowKey::new(key) else { return };
-        if (value.len() + ROW_BYTES) as u64 > cache.rows.capacity() {
+        if !cache.seen.again(&key.0) {
             return;
         }
         let row = Row { state: *state, value: value.into() };
@@ -166,100 +206,5 @@ impl KeptRows {
         if newest.state == *state && !newest.is_changing {
             cache.rows.insert(key, row);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn changes(keys: &[&[u8]]) -> Changes {
-        let changes = Changes::default();
-        keys.iter().for_each(|key| changes.add(key));
-        changes
-    }
-
-    fn value(rows: &KeptRows, key: &[u8]) -> Option<Vec<u8>> {
-        rows.get(key).map(|value| value.to_vec())
-    }
-
-    #[test]
-    fn a_state_gets_rows_of_its_own_and_of_earlier_states_only() {
-        let cache = Arc::new(RowCache::new(1 << 20));
-        let first = cache.rows();
-        first.keep(b"same", b"1");
-        first.keep(b"other", b"1");
-        cache.commit(&changes(&[b"other", b"new"])).done();
-        // The older reader is still there, and may not bring back what it sees.
-        first.keep(b"other", b"1");
-        let second = cache.rows();
-        assert_eq!(value(&second, b"same"), Some(b"1".to_vec()));
-        assert_eq!(value(&second, b"other"), None);
-        second.keep(b"other", b"2");
-        second.keep(b"new", b"2");
-        assert_eq!(value(&second, b"other"), Some(b"2".to_vec()));
-        assert_eq!(value(&first, b"other"), None, "a row of a later state");
-        assert_eq!(value(&first, b"new"), None, "a row of a later state");
-        assert_eq!(value(&first, b"same"), Some(b"1".to_vec()));
-    }
-
-    #[test]
-    fn nobody_adds_rows_while_a_transaction_is_being_committed_or_after_it_failed() {
-        let cache = Arc::new(RowCache::new(1 << 20));
-        let before = cache.rows();
-        before.keep(b"kept", b"1");
-        let committing = cache.commit(&changes(&[b"changed"]));
-        before.keep(b"changed", b"1");
-        let meanwhile = cache.rows();
-        meanwhile.keep(b"changed", b"?");
-        assert_eq!(value(&meanwhile, b"kept"), None, "which state it reads is not known");
-        assert_eq!(value(&before, b"kept"), Some(b"1".to_vec()));
-        committing.done();
-        assert_eq!(value(&cache.rows(), b"changed"), None);
-        drop(cache.commit(&changes(&[b"kept"])));
-        before.keep(b"kept", b"1");
-        cache.rows().keep(b"kept", b"1");
-        assert_eq!(value(&before, b"kept"), None);
-    }
-
-    #[test]
-    fn many_changes_stand_for_all_rows() {
-        let cache = Arc::new(RowCache::new(1 << 20));
-        cache.rows().keep(b"one", b"1");
-        let many = Changes::default();
-        (0..=CHANGES_MAX as u64).for_each(|number| many.add(&number.to_be_bytes()));
-        cache.commit(&many).done();
-        assert_eq!(value(&cache.rows(), b"one"), None);
-    }
-
-    #[test]
-    fn the_bytes_stay_within_the_bound() {
-        const BYTES: usize = 40 * (ROW_BYTES + 100);
-        let cache = Arc::new(RowCache::new(BYTES));
-        let rows = cache.rows();
-        for number in 0..1_000u32 {
-            rows.keep(&number.to_be_bytes(), &[1; 100]);
-            assert!(cache.bytes() <= BYTES as u64);
-        }
-        assert!(cache.bytes() > BYTES as u64 / 2);
-        rows.keep(b"large", &vec![1; BYTES]);
-        assert_eq!(value(&rows, b"large"), None);
-        rows.keep(&[7; 18], b"a key that is too long");
-        assert_eq!(value(&rows, &[7; 18]), None);
-        let none = Arc::new(RowCache::new(0));
-        none.rows().keep(b"key", b"value");
-        assert_eq!(value(&none.rows(), b"key"), None);
-        cache.clear();
-        assert_eq!(cache.bytes(), 0);
-    }
-
-    #[test]
-    fn a_key_and_its_beginning_are_two_rows() {
-        let cache = Arc::new(RowCache::new(1 << 20));
-        let rows = cache.rows();
-        rows.keep(&[7], b"short");
-        rows.keep(&[7, 0], b"long");
-        assert_eq!(value(&rows, &[7]), Some(b"short".to_vec()));
-        assert_eq!(value(&rows, &[7, 0]), Some(b"long".to_vec()));
     }
 }

@@ -35,13 +35,6 @@ pub(crate) struct RecordFileOptions {
     pub(crate) quick_repair: bool,
 }
 
-impl RecordFileOptions {
-    /// The part of the cache that rows get.
-    fn row_bytes(self) -> usize {
-        self.cache_bytes / 2
-    }
-}
-
 /// The open record file.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
@@ -198,12 +191,13 @@ impl RecordFile {
             .file_id()
             .map_err(|error| Error::io("reading the identity of records.redb", error))?;
         let medium = Arc::new(medium);
-        let database = open_database(medium.clone(), options)?;
+        let rows = Arc::new(RowCache::new(options.cache_bytes));
+        let database = open_database(medium.clone(), rows.clone(), options)?;
         let record_file = Self {
             database: Some(database),
             medium,
             free: Arc::default(),
-            rows: Arc::new(RowCache::new(options.row_bytes())),
+            rows,
             disk: disk.clone(),
             id,
             options,
@@ -238,6 +232,12 @@ impl RecordFile {
         let transaction =
             self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
         Ok(Arc::new(Base::new(transaction, rows, sequence)))
+    }
+
+    /// The kept rows.
+    #[cfg(test)]
+    pub(in crate::records) fn rows(&self) -> &RowCache {
+        &self.rows
     }
 
     /// A snapshot of the last transaction.
@@ -445,8 +445,9 @@ impl RecordFile {
         self.is_read_only = medium.check().is_err();
         self.medium = Arc::new(medium);
         self.free = Arc::default();
-        self.rows = Arc::new(RowCache::new(self.options.row_bytes()));
-        self.database = Some(open_database(self.medium.clone(), self.options)?);
+        self.rows = Arc::new(RowCache::new(self.options.cache_bytes));
+        let database = open_database(self.medium.clone(), self.rows.clone(), self.options)?;
+        self.database = Some(database);
         Ok(())
     }
 
@@ -494,13 +495,17 @@ fn settle(file: &dyn DiskFile) -> std::io::Result<()> {
     file.sync_data()
 }
 
-fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {
+fn open_database(
+    medium: Arc<Medium>,
+    rows: Arc<RowCache>,
+    options: RecordFileOptions,
+) -> Result<Database> {
     medium.verify_pages(false)?;
     let pages = medium.clone();
     let open = || {
         redb::Builder::new()
-            .set_cache_size(options.cache_bytes - options.row_bytes())
-            .create_with_backend(DiskBackend::new(medium))
+            .set_cache_size(RowCache::page_bytes(options.cache_bytes))
+            .create_with_backend(DiskBackend::new(medium, rows))
             .map_err(|error| from_redb("open", error))
     };
     // redb may panic on damaged pages. `guarded` turns that into an error, so it never ends the

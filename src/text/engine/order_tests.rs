@@ -80,11 +80,11 @@ fn one_word_is_counted_as_its_hits_are() {
         let document = document.map(|document| Document { texts, ..document });
         Change { key, document, is_new }
     };
-    // Every third document has the word in two fields.
+    // A third of the documents has the words in one field, a third in another, a third in both.
     let both = |number: u64| {
         let text = |field: usize| (field, format!("same {}", ["even", "odd"][number as usize % 2]));
-        let fields = if number.is_multiple_of(3) { vec![text(0), text(1)] } else { vec![text(1)] };
-        document(number, fields)
+        let fields = [vec![0], vec![1], vec![0, 1]];
+        document(number, fields[number as usize % 3].iter().map(|field| text(*field)).collect())
     };
     let (index, _) = open(&memory(), None);
     let apply = |sequence: u64, numbers: &mut dyn Iterator<Item = u64>| {
@@ -93,14 +93,25 @@ fn one_word_is_counted_as_its_hits_are() {
     };
     let mut expected: Vec<u64> = Vec::new();
     let check = |view: &View, expected: &[u64], step: &str| {
-        let odd = expected.iter().filter(|number| !number.is_multiple_of(2)).count();
-        let first = expected.iter().filter(|number| number.is_multiple_of(3)).count();
+        let count =
+            |is: &dyn Fn(u64) -> bool| expected.iter().filter(|number| is(**number)).count();
+        let odd = count(&|number| number % 2 == 1);
+        let first = |number: u64| number % 3 != 1;
+        let second = |number: u64| !number.is_multiple_of(3);
+        let odd_second = count(&|number| number % 2 == 1 && second(number));
         let cases = [
             ("same", None, None, expected.len()),
             ("odd", None, None, odd),
-            ("same", Some(0), None, first),
-            ("same", Some(1), None, expected.len()),
-            ("same", Some(1), Some("w"), expected.len()),
+            ("same", Some(0), None, count(&first)),
+            ("same", Some(1), None, count(&second)),
+            ("odd", Some(1), None, odd_second),
+            // More than a word in a field, though a single term.
+            ("NOT odd", None, None, expected.len() - odd),
+            ("NOT odd", Some(1), None, expected.len() - odd_second),
+            ("same AND NOT odd", Some(1), None, count(&second) - odd_second),
+            ("od*", Some(1), None, odd_second),
+            ("\"same odd\"", Some(1), None, odd_second),
+            ("same", Some(1), Some("w"), count(&second)),
             ("same", Some(1), Some("other"), 0),
             ("nowhere", None, None, 0),
         ];
