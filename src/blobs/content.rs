@@ -157,7 +157,7 @@ impl ContentReader {
         self.copy(target, control, false)
     }
 
-    /// Reads the whole content, and verifies the checksum of each block and the hash of the whole.
+    /// Reads the whole content, and verifies the checksum of each piece and the hash of the whole.
     ///
     /// # Errors
     /// `Corrupt` if the bytes do not match; the errors of `control`.

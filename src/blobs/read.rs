@@ -4,13 +4,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::format::{self, BLOCK_BYTES, CHECK_BYTES, HEADER_BYTES};
+use super::format::{self, BLOCK_BYTES, CHECKS_BYTES, HEADER_BYTES, PIECE_BYTES};
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Control, guarded};
 
-/// An open blob. It stays readable when the blob is removed, returns only verified bytes, and reads
-/// only the blocks that contain the requested range.
+/// An open blob. It stays readable when the blob is removed, and returns only verified bytes. Reads
+/// that follow each other read whole blocks, others only the pieces that contain the range.
 #[derive(Debug)]
 pub struct BlobReader {
     file: Box<dyn DiskFile>,
@@ -18,11 +18,13 @@ pub struct BlobReader {
     id: u64,
     len: u64,
     at: u64,
-    /// The block in `buffer`, which has its content followed by its checksum; `content_len` is the
-    /// length of the content.
-    block: Option<u64>,
+    /// The end of what was read last.
+    read_end: u64,
+    /// Position in the content of the first `held_len` bytes of `buffer`, which are verified and
+    /// start with a piece.
+    held: u64,
+    held_len: usize,
     buffer: Vec<u8>,
-    content_len: usize,
 }
 
 impl BlobReader {
@@ -52,7 +54,8 @@ impl BlobReader {
                  backup"
             )));
         }
-        Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new(), content_len: 0 })
+        let (at, read_end, held, held_len) = (0, 0, 0, 0);
+        Ok(Self { file, path, id, len, at, read_end, held, held_len, buffer: Vec::new() })
     }
 
     /// Length of the content in bytes.
@@ -77,28 +80,37 @@ impl BlobReader {
             return Ok(0);
         }
         let block = offset / BLOCK_BYTES as u64;
-        let count = self.block_len(block);
-        if offset.is_multiple_of(BLOCK_BYTES as u64)
-            && self.block != Some(block)
-            && let Some(room) = buffer.get_mut(..count + CHECK_BYTES)
-        {
-            // If the buffer has room for the checksum too, the block is read into it directly.
-            self.fetch(block, room)?;
+        let in_block = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or_default();
+        let left = self.block_len(block).saturating_sub(in_block);
+        let count = left.min(buffer.len());
+        let target = buffer.get_mut(..count).unwrap_or_default();
+        if self.held(offset).is_empty() && in_block == 0 && count == left {
+            // A whole block is read without a copy.
+            self.fetch(offset, count, target)?;
+            self.read_end = offset + count as u64;
             return Ok(count);
         }
-        self.load(block)?;
-        let from = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(BLOCK_BYTES);
-        let available = self.content().get(from..).unwrap_or_default();
-        let count = available.len().min(buffer.len());
-        if let (Some(target), Some(bytes)) = (buffer.get_mut(..count), available.get(..count)) {
+        if self.held(offset).is_empty() {
+            let before = in_block % PIECE_BYTES;
+            // Of reads that follow each other the rest of the block is wanted next.
+            let wanted = if offset == self.read_end { left } else { count };
+            let pieces = (before + wanted).next_multiple_of(PIECE_BYTES).min(before + left);
+            self.load(offset - before as u64, pieces)?;
+        }
+        let held = self.held(offset);
+        let count = held.len().min(target.len());
+        if let (Some(target), Some(bytes)) = (target.get_mut(..count), held.get(..count)) {
             target.copy_from_slice(bytes);
         }
+        self.read_end = offset + count as u64;
         Ok(count)
     }
 
-    /// The content of the loaded block.
-    fn content(&self) -> &[u8] {
-        self.buffer.get(..self.content_len).unwrap_or_default()
+    /// The bytes from `offset` on that are in the buffer.
+    fn held(&self, offset: u64) -> &[u8] {
+        let held = self.buffer.get(..self.held_len).unwrap_or_default();
+        let from = offset.checked_sub(self.held).and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| held.get(from..)).unwrap_or_default()
     }
 
     /// Writes the whole content to `target` and returns its length. With `hash`, the whole content
@@ -130,14 +142,19 @@ impl BlobReader {
         let mut done = place.before;
         for block in 0..self.len.div_ceil(BLOCK_BYTES as u64) {
             control.check()?;
-            self.load(block)?;
+            let offset = block * BLOCK_BYTES as u64;
+            let len = self.block_len(block);
+            if (self.held, self.held_len) != (offset, len) {
+                self.load(offset, len)?;
+            }
+            let content = self.held(offset);
             if let Some(hasher) = &mut hasher {
-                hasher.update(self.content());
+                hasher.update(content);
             }
             target
-                .write_all(self.content())
+                .write_all(content)
                 .map_err(|error| Error::io("writing the content to its target", error))?;
-            done += self.content_len as u64;
+            done += len as u64;
             control.report(done, Some(place.total), "bytes");
         }
         match (hasher, hash) {
@@ -158,39 +175,64 @@ impl BlobReader {
         usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES)
     }
 
-    /// Reads a block into the buffer, unless it is there.
-    fn load(&mut self, block: u64) -> Result<()> {
-        if self.block == Some(block) {
-            return Ok(());
-        }
-        // Cleared first: after a failed read, the buffer contains unverified bytes.
-        self.block = None;
-        self.content_len = self.block_len(block);
+    /// Reads `len` bytes from `offset` on, pieces of one block, into the buffer.
+    fn load(&mut self, offset: u64, len: usize) -> Result<()> {
+        // Emptied first: after a failed read, the buffer contains unverified bytes.
+        self.held_len = 0;
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(self.content_len + CHECK_BYTES, 0);
-        let fetched = self.fetch(block, &mut buffer);
+        // With room for the checksums, which follow the content of a whole block.
+        if buffer.len() < len + CHECKS_BYTES {
+            buffer.resize(len + CHECKS_BYTES, 0);
+        }
+        let fetched = self.fetch(offset, len, &mut buffer);
         self.buffer = buffer;
         fetched?;
-        self.block = Some(block);
+        (self.held, self.held_len) = (offset, len);
         Ok(())
     }
 
-    /// Reads a block and its checksum into `room`, which has exactly their length, and verifies it.
-    fn fetch(&self, block: u64, room: &mut [u8]) -> Result<()> {
-        guarded("reading a content", || {
-            let read = self.file.read_exact_at(room, format::block_offset(block));
-            read.map_err(|error| Error::io(format_args!("reading {}", self.path), error))
-        })?;
-        let (content, checksum) = room.split_at(room.len().saturating_sub(CHECK_BYTES));
-        if checksum != format::checksum(self.id, block, content) {
-            return Err(Error::corrupt(format!(
-                "the block at byte {} of the content in {} does not match its checksum; restore it \
-                 from a backup",
-                block * BLOCK_BYTES as u64,
-                self.path
-            )));
+    /// Reads `len` bytes from `offset` on into the start of `room`, and verifies them. They are
+    /// whole pieces of one block, up to the end of the content.
+    fn fetch(&self, offset: u64, len: usize, room: &mut [u8]) -> Result<()> {
+        let block = offset / BLOCK_BYTES as u64;
+        let from = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or_default();
+        let start = format::block_offset(block);
+        let checks_len = format::checks_len(len);
+        let read = |room: &mut [u8], at: u64| {
+            guarded("reading a content", || {
+                let read = self.file.read_exact_at(room, at);
+                read.map_err(|error| Error::io(format_args!("reading {}", self.path), error))
+            })
+        };
+        let mut apart = [0; CHECKS_BYTES];
+        let (content, checks): (&[u8], &[u8]) = if from == 0
+            && len == self.block_len(block)
+            && let Some(room) = room.get_mut(..len + checks_len)
+        {
+            read(room, start)?;
+            room.split_at(len)
+        } else {
+            let content = room.get_mut(..len).unwrap_or_default();
+            let checks = apart.get_mut(..checks_len).unwrap_or_default();
+            let checks_start = self.block_len(block) + format::checks_len(from);
+            read(content, start + from as u64)?;
+            read(checks, start + checks_start as u64)?;
+            (content, checks)
+        };
+        let (checks, _) = checks.as_chunks::<{ format::CHECK_BYTES }>();
+        let first = offset / PIECE_BYTES as u64;
+        // Compared with their number: nothing is returned that has no checksum.
+        if checks.iter().copied().eq(format::checksums(self.id, first, content)) {
+            return Ok(());
         }
-        Ok(())
+        let found = format::checksums(self.id, first, content);
+        let sound = checks.iter().zip(found).take_while(|(check, found)| *check == found).count();
+        Err(Error::corrupt(format!(
+            "the piece at byte {} of the content in {} does not match its checksum; restore it \
+             from a backup",
+            offset + (sound * PIECE_BYTES) as u64,
+            self.path
+        )))
     }
 }
 

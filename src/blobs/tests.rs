@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::format::{BLOCK_BYTES, block_offset, path};
+use super::format::{BLOCK_BYTES, CHECK_BYTES, CHECKS_BYTES, PIECE_BYTES, block_offset, path};
 use super::*;
 use crate::disk::{CountingDisk, Disk, MemoryDisk, Mode};
 use crate::error::{Error, ErrorKind};
@@ -95,33 +95,127 @@ fn ranges_are_those_of_the_content_across_blocks_and_parts() {
 #[test]
 fn every_flipped_bit_is_found_by_the_read_that_needs_it() {
     let (disk, blobs) = store();
-    let content = bytes(BLOCK_BYTES + 100);
+    let content = bytes(BLOCK_BYTES + PIECE_BYTES + 100);
     let info = put(&blobs, 7, &content);
     let file = disk.open(&path(7), Mode::ReadWrite).unwrap();
     let len = file.len().unwrap();
-    for at in (0..len).step_by(997).chain(0..16).chain(len - 104..len) {
+    let kind = |read: io::Result<()>| {
+        read.map_err(|error| error.get_ref().unwrap().downcast_ref::<Error>().unwrap().kind())
+    };
+    // Part of a piece by itself, the rest of a block after a read before it, and a whole block with
+    // and without room for its checksums. The first tells which pieces the others need.
+    let read = |from: usize, len: usize| {
+        let mut reader = blobs.read(7, info.len).unwrap();
+        reader.seek(SeekFrom::Start(from as u64)).unwrap();
+        let mut out = vec![0; len];
+        let read = reader.read_exact(&mut out);
+        read.map(|()| assert_eq!(out, content[from..from + len]))
+    };
+    for at in (0..len).step_by(997).chain(0..16).chain(len - 112..len) {
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
         let error = blobs.check(&info, &Control::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}");
-        if at >= block_offset(1) {
-            // The first block is undamaged, and a read of it alone succeeds.
-            let mut start = [0; 100];
-            blobs.read(7, info.len).unwrap().read_exact(&mut start).unwrap();
-            assert_eq!(start, content[..100]);
-        } else if at >= block_offset(0) {
-            // Through the reader's own buffer, and directly into a buffer with room for the
-            // checksum.
-            for room in [100, BLOCK_BYTES + format::CHECK_BYTES] {
-                let error = blobs.read(7, info.len).unwrap().read(&mut vec![0; room]).unwrap_err();
-                let own = error.get_ref().unwrap().downcast_ref::<Error>().unwrap();
-                assert_eq!(own.kind(), ErrorKind::Corrupt);
+        let Some(in_first) = at.checked_sub(block_offset(0)) else {
+            file.write_all_at(&byte, at).unwrap();
+            continue;
+        };
+        let (block, in_block) = match at.checked_sub(block_offset(1)) {
+            Some(in_block) => (1, in_block as usize),
+            None => (0, in_first as usize),
+        };
+        let held = [BLOCK_BYTES, PIECE_BYTES + 100][block];
+        let piece = match in_block.checked_sub(held) {
+            None => in_block / PIECE_BYTES,
+            Some(in_checks) => in_checks / CHECK_BYTES,
+        };
+        let piece = block * (BLOCK_BYTES / PIECE_BYTES) + piece;
+        for start in (0..content.len()).step_by(PIECE_BYTES) {
+            let is_damaged = start == piece * PIECE_BYTES;
+            let expected = if is_damaged { Err(ErrorKind::Corrupt) } else { Ok(()) };
+            // The first byte begins a sequence of reads.
+            let from = start + 50;
+            if start > 0 {
+                assert_eq!(kind(read(from, 20)), expected, "byte {at}, read of {from}");
+            }
+        }
+        let start = block * BLOCK_BYTES;
+        for room in [held, held + CHECKS_BYTES, 100] {
+            let mut reader = blobs.read(7, info.len).unwrap();
+            let mut out = vec![0; room];
+            if block == 1 {
+                reader.read_at(&mut vec![0; BLOCK_BYTES], 0).unwrap();
+            }
+            // What was read and refused is not returned by the next read either.
+            for _ in 0..2 {
+                let error = reader.read_at(&mut out, start as u64).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}, read of a block");
             }
         }
         file.write_all_at(&byte, at).unwrap();
     }
     blobs.check(&info, &Control::default()).unwrap();
+}
+
+/// Pieces with sound checksums in the place of others: of the same file and of another.
+#[test]
+fn a_misplaced_piece_is_found() {
+    let (disk, blobs) = store();
+    let content = bytes(2 * BLOCK_BYTES);
+    let infos = [put(&blobs, 1, &content), put(&blobs, 2, &content)];
+    let open = |id| disk.open(&path(id), Mode::ReadWrite).unwrap();
+    let place = |block: u64, piece: usize| {
+        let start = block_offset(block);
+        (start + (piece * PIECE_BYTES) as u64, start + (BLOCK_BYTES + piece * CHECK_BYTES) as u64)
+    };
+    let moved = |from: (u64, u64, usize), to: (u64, u64, usize)| {
+        let (source, target) = (open(from.0), open(to.0));
+        let kept = crate::disk::read_file(&*disk, &path(to.0), u64::MAX).unwrap();
+        let ((bytes, check), (bytes_to, check_to)) = (place(from.1, from.2), place(to.1, to.2));
+        let mut piece = [0; PIECE_BYTES];
+        source.read_exact_at(&mut piece, bytes).unwrap();
+        target.write_all_at(&piece, bytes_to).unwrap();
+        let mut piece = [0; CHECK_BYTES];
+        source.read_exact_at(&mut piece, check).unwrap();
+        target.write_all_at(&piece, check_to).unwrap();
+        let mut out = vec![0; 10];
+        let at = to.1 * BLOCK_BYTES as u64 + (to.2 * PIECE_BYTES) as u64 + 7;
+        let read = blobs.read(to.0, infos[0].len).unwrap().read_at(&mut out, at);
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::Corrupt, "{from:?} in {to:?}");
+        target.write_all_at(&kept, 0).unwrap();
+        blobs.check(&infos[to.0 as usize - 1], &Control::default()).unwrap();
+    };
+    moved((1, 0, 3), (1, 0, 4));
+    moved((1, 0, 3), (1, 1, 3));
+    moved((2, 1, 5), (1, 1, 5));
+}
+
+/// A backup compares the checksums of a file with those of its copy.
+#[test]
+fn the_checksums_are_where_the_length_tells() {
+    let (disk, blobs) = store();
+    for (id, len) in [0, 1, 4096, 4097, 65_535, 65_536, 65_537, 200_000].into_iter().enumerate() {
+        let id = id as u64;
+        put(&blobs, id, &bytes(len));
+        let file = crate::disk::read_file(&*disk, &path(id), u64::MAX).unwrap();
+        let mut content = file.clone();
+        let mut checks = Vec::new();
+        for range in format::check_ranges(file.len() as u64).collect::<Vec<_>>().into_iter().rev() {
+            let range = range.start as usize..range.end as usize;
+            checks.splice(0..0, content.drain(range));
+        }
+        assert_eq!(content[format::HEADER_BYTES..], bytes(len), "{len}");
+        let expected: Vec<u8> = format::checksums(id, 0, &bytes(len)).flatten().collect();
+        assert_eq!(checks, expected, "{len}");
+        assert_eq!(checks.len(), len.div_ceil(PIECE_BYTES) * CHECK_BYTES);
+    }
+    // No length makes a range outside of the file.
+    for len in 0..70_000 {
+        assert!(
+            format::check_ranges(len).all(|range| range.start <= range.end && range.end <= len)
+        );
+    }
 }
 
 #[test]
@@ -216,25 +310,32 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     let mut reader = ContentReader::parts(&blobs, &parts).unwrap();
     let header = format::HEADER_BYTES as u64;
     assert_eq!(read.swap(0, Ordering::SeqCst), 2 * header, "opening reads what tells a blob");
-    let block = (BLOCK_BYTES + format::CHECK_BYTES) as u64;
-    let mut range = |from: usize, len: usize, blocks: u64| {
+    let block = (BLOCK_BYTES + CHECKS_BYTES) as u64;
+    let piece = (PIECE_BYTES + CHECK_BYTES) as u64;
+    let mut range = |from: usize, len: usize, most: u64| {
         let mut out = vec![0; len];
         reader.seek(SeekFrom::Start(from as u64)).unwrap();
         reader.read_exact(&mut out).unwrap();
         let whole = [content.as_slice(), &content].concat();
         assert_eq!(out, whole[from..from + len]);
         let count = read.swap(0, Ordering::SeqCst);
-        assert!(count <= blocks * block, "{count} bytes were read for {len} from {from}");
+        assert!(count <= most, "{count} bytes were read for {len} from {from}");
     };
-    range(70 * BLOCK_BYTES + 5, 1, 1);
-    range(70 * BLOCK_BYTES + 9, BLOCK_BYTES - 9, 0);
-    range(3 * BLOCK_BYTES, BLOCK_BYTES, 1);
-    range(5 * BLOCK_BYTES - 1, 2, 2);
-    range(9 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES, 21);
-    range(40 * BLOCK_BYTES, 3 * BLOCK_BYTES + 100, 4);
-    range(98 * BLOCK_BYTES, 2 * BLOCK_BYTES + 40, 4);
+    range(70 * BLOCK_BYTES + 5, 1, piece);
+    range(70 * BLOCK_BYTES + 9, PIECE_BYTES - 9, 0);
+    range(70 * BLOCK_BYTES + 3 * PIECE_BYTES + 1, PIECE_BYTES, 2 * piece);
+    // What follows is the rest of the block.
+    range(70 * BLOCK_BYTES + 4 * PIECE_BYTES + 1, 10, 0);
+    range(70 * BLOCK_BYTES + 5 * PIECE_BYTES, 10, piece);
+    range(70 * BLOCK_BYTES + 5 * PIECE_BYTES + 10, PIECE_BYTES, block);
+    range(70 * BLOCK_BYTES + 8 * PIECE_BYTES, 8 * PIECE_BYTES, 0);
+    range(3 * BLOCK_BYTES, BLOCK_BYTES, block);
+    range(5 * BLOCK_BYTES - 1, 2, piece + block);
+    range(9 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES, 21 * block);
+    range(40 * BLOCK_BYTES, 3 * BLOCK_BYTES + 100, 4 * block);
+    range(98 * BLOCK_BYTES, 2 * BLOCK_BYTES + 40, 4 * block);
     // The last bytes of one part and the first of the next.
-    range(content.len() - 4, 8, 2);
+    range(content.len() - 4, 8, piece + block);
 }
 
 /// A file of an upload session has a part for each 10 MiB, and a process may be limited to a

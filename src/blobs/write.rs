@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::directory_syncs::DirectorySyncs;
-use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
+use super::format::{self, BLOCK_BYTES, CHECK_BYTES, CHECKS_BYTES, PIECE_BYTES};
 use super::numbers::Numbers;
 use super::suspects::Suspects;
 use super::sync_ahead::SyncAhead;
@@ -93,7 +93,7 @@ impl BlobWriter {
         is_named: bool,
     ) -> Self {
         let header = format::header(id);
-        let mut buffer = vec![0; header.len() + BATCH_BLOCKS * (BLOCK_BYTES + CHECK_BYTES)];
+        let mut buffer = vec![0; header.len() + BATCH_BLOCKS * (BLOCK_BYTES + CHECKS_BYTES)];
         for (target, byte) in buffer.iter_mut().zip(header) {
             *target = byte;
         }
@@ -143,7 +143,7 @@ impl BlobWriter {
             self.close_block()?;
         }
         let room = BLOCK_BYTES - self.in_block;
-        if self.buffer.len() < self.used + room + CHECK_BYTES {
+        if self.buffer.len() < self.used + room + CHECKS_BYTES {
             // Only whole blocks are in the buffer here: a block is begun only if all of it fits.
             self.flush()?;
         }
@@ -240,11 +240,16 @@ impl BlobWriter {
     }
 
     fn close_block(&mut self) -> Result<()> {
-        let content = self.buffer.get(self.used - self.in_block..self.used).unwrap_or_default();
-        let checksum = format::checksum(self.id, self.blocks, content);
-        let target = self.buffer.get_mut(self.used..self.used + CHECK_BYTES).unwrap_or_default();
-        target.copy_from_slice(&checksum);
-        self.used += CHECK_BYTES;
+        let start = self.used.saturating_sub(self.in_block);
+        let block = self.buffer.get_mut(start..).unwrap_or_default();
+        let (content, room) = block.split_at_mut(self.in_block);
+        let room = room.get_mut(..format::checks_len(content.len())).unwrap_or_default();
+        let first = self.blocks * (BLOCK_BYTES / PIECE_BYTES) as u64;
+        let (targets, _) = room.as_chunks_mut::<CHECK_BYTES>();
+        for (target, check) in targets.iter_mut().zip(format::checksums(self.id, first, content)) {
+            *target = check;
+        }
+        self.used += room.len();
         self.in_block = 0;
         self.blocks += 1;
         Ok(())

@@ -8,6 +8,7 @@ use super::cursor::Inner;
 use super::error::from_redb;
 use super::file::parts::{Part, Parts};
 use super::journal::Link;
+use super::row_cache::KeptRows;
 use super::runs::{self, Manifest, Memory, Merged, Rows};
 use super::space::{JOURNAL_LINK, RECENT_LOG, Table, TablePrefix};
 use super::{Cursor, Found, SUMS_KEY, Space, Sums};
@@ -25,6 +26,8 @@ pub(crate) struct Base {
     transaction: Option<ReadTransaction>,
     tables: [OnceLock<ReadTable>; Table::COUNT],
     runs: OnceLock<Manifest>,
+    /// The kept rows of records.
+    rows: KeptRows,
     /// Sequence number of its last commit, or 0 if nobody asks for it.
     pub(crate) sequence: u64,
 }
@@ -46,18 +49,25 @@ macro_rules! range {
 pub(super) use range;
 
 impl Base {
-    pub(super) fn new(transaction: ReadTransaction, sequence: u64) -> Self {
+    pub(super) fn new(transaction: ReadTransaction, rows: KeptRows, sequence: u64) -> Self {
         Self {
             transaction: Some(transaction),
             tables: Default::default(),
             runs: OnceLock::new(),
+            rows,
             sequence,
         }
     }
 
     /// A view without rows, which keeps no page of the file in use.
     pub(super) fn empty(sequence: u64) -> Self {
-        Self { transaction: None, tables: Default::default(), runs: OnceLock::new(), sequence }
+        Self {
+            transaction: None,
+            tables: Default::default(),
+            runs: OnceLock::new(),
+            rows: KeptRows::none(),
+            sequence,
+        }
     }
 
     pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
@@ -107,11 +117,26 @@ impl Base {
         if space == Space::Index {
             return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit_value(f);
         }
+        if space == Space::Records {
+            return self.read_record(key, f);
+        }
         let mut found = self.value_at(space.place(), key)?;
         if found.is_none() && space == Space::Log {
             found = self.value_at(RECENT_LOG, key)?;
         }
         Ok(found.map(|value| f(value.value())).is_some())
+    }
+
+    /// As [`Self::read`], for a row of a record.
+    fn read_record(&self, key: &[u8], f: &mut Found<'_>) -> Result<bool> {
+        if let Some(row) = self.rows.get(key) {
+            f(&row);
+            return Ok(true);
+        }
+        let Some(found) = self.value_at(Space::Records.place(), key)? else { return Ok(false) };
+        self.rows.keep(key, found.value());
+        f(found.value());
+        Ok(true)
     }
 
     fn value_at(

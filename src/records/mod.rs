@@ -7,8 +7,9 @@
 //! and what they mean is defined by the modules above. `docs/format.md` describes the bytes.
 //!
 //! `journal` has the newest commits, `memory` their changes until a checkpoint moves them into
-//! `file`, `runs` the index entries of the file, and `salvage` what can be taken from a damaged
-//! one. What readers see of all of it is a [`Snapshot`], writers a [`Turn`].
+//! `file`, `runs` the index entries of the file, `row_cache` the records that were read by key, and
+//! `salvage` what can be taken from a damaged one. What readers see of all of it is a [`Snapshot`],
+//! writers a [`Turn`].
 
 mod base;
 mod change;
@@ -23,6 +24,7 @@ pub(crate) mod keys;
 mod layout_samples;
 mod memory;
 mod read_ahead;
+mod row_cache;
 mod runs;
 pub(crate) mod salvage;
 mod snapshot;

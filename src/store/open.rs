@@ -266,7 +266,8 @@ impl StoreOptions {
         table_rows_max: u64;
         /// Limit of the memory of one query in bytes.
         query_memory_bytes: usize;
-        /// Bytes of the record file's page cache.
+        /// Bytes of the record file's cache: at most three quarters for its pages, the rest for
+        /// records that are read by their ids again and again.
         record_cache_bytes: usize;
         /// Free bytes of the disk below which writes are refused, so that deletes still have space.
         reserve_bytes: u64;

@@ -35,10 +35,20 @@ pub(crate) fn bounded<K: Eq + Hash, V: Clone>(
     weight_max: usize,
     weight: fn(&K, &V) -> usize,
 ) -> Cache<K, V> {
+    // With one shard, every entry within the bound is kept, whatever the number of processors.
+    in_shards(1, expected_count, weight_max, weight)
+}
+
+/// As [`bounded`], with at most this number of shards, a power of two. Each has a lock and an equal
+/// part of the bound, and keeps no entry heavier than its part.
+pub(crate) fn in_shards<K: Eq + Hash, V: Clone>(
+    shards: usize,
+    expected_count: usize,
+    weight_max: usize,
+    weight: fn(&K, &V) -> usize,
+) -> Cache<K, V> {
     let options = OptionsBuilder::new()
-        // Each shard has an equal part of the bound and keeps no entry heavier than its part. With
-        // one shard, every entry within the bound is kept, whatever the number of processors.
-        .shards(1)
+        .shards(shards)
         // Hot (used) entries may take the whole bound, so that one hot entry may be that large.
         .hot_allocation(1.0)
         .estimated_items_capacity(expected_count)

@@ -17,21 +17,29 @@ use std::sync::Arc;
 use redb::{BackendError, StorageBackend};
 
 use super::medium::Medium;
+use crate::records::row_cache::RowCache;
 
-/// A [`StorageBackend`] over one [`Medium`].
+/// A [`StorageBackend`] over one [`Medium`]. It tells the kept rows how long the file is, because
+/// they share a bound with its pages.
 #[derive(Debug)]
-pub(crate) struct DiskBackend(Arc<Medium>);
+pub(crate) struct DiskBackend(Arc<Medium>, Arc<RowCache>);
 
 impl DiskBackend {
     /// Takes over the file; no other code may write to it.
-    pub(in crate::records) fn new(medium: Arc<Medium>) -> Self {
-        Self(medium)
+    pub(in crate::records) fn new(medium: Arc<Medium>, rows: Arc<RowCache>) -> Self {
+        Self(medium, rows)
     }
 
     /// A backend over a file, with a medium of its own.
     #[cfg(test)]
     pub(crate) fn over(file: Box<dyn crate::disk::DiskFile>) -> Self {
-        Self(Arc::new(Medium::new(file)))
+        Self::alone(Arc::new(Medium::new(file)))
+    }
+
+    /// A backend without kept rows.
+    #[cfg(test)]
+    pub(in crate::records) fn alone(medium: Arc<Medium>) -> Self {
+        Self(medium, Arc::new(RowCache::new(0)))
     }
 }
 
@@ -43,7 +51,9 @@ fn is_whole(start: Bound<u64>, end: Bound<u64>) -> bool {
 
 impl StorageBackend for DiskBackend {
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        let len = self.0.len()?;
+        self.1.fit(len);
+        Ok(len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -51,6 +61,7 @@ impl StorageBackend for DiskBackend {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.1.fit(len);
         self.0.set_len(len)
     }
 

@@ -5,7 +5,7 @@
 //! its parent is read, and compared when the page itself is read. For each page of 4 KiB four bytes
 //! are kept, without eviction: redb may keep a parent in its cache for ever.
 //!
-//! There are two kinds of sums. For a page that redb wrote through this medium it is the hash of
+//! There are two kinds of sums. For a page that redb wrote through this medium it is the CRC-32 of
 //! all bytes as they were written. For a page that the file had before, it is a part of the
 //! checksum that the parent stores, which does not cover the unused bytes at the end of the page.
 //!
@@ -30,7 +30,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::pages::{
     BRANCH, Child, HEADER_BYTES, Header, LEAF, Node, PAGE_BYTES, Regions, Table, Widths,
@@ -91,7 +91,7 @@ fn stored(sum: u128) -> u32 {
 
 /// The sum of a page that redb wrote. Never 0.
 fn written(page: &[u8]) -> u32 {
-    xxh3_64(page) as u32 | WRITTEN
+    crc32fast::hash(page) | WRITTEN
 }
 
 impl PageSums {

@@ -14,6 +14,7 @@ use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::error::from_redb;
 use crate::records::journal::{Journal, Replayed};
+use crate::records::row_cache::RowCache;
 use crate::records::space::Table;
 use crate::records::{
     Base, Change, FileTurn, Finished, FrozenLayer, Snapshot, Space, WriteTransaction,
@@ -27,7 +28,7 @@ pub(in crate::records) const NEW_NAME: &str = "records.redb.new";
 /// How the record file is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordFileOptions {
-    /// Bytes of redb's page cache.
+    /// Bytes of redb's page cache, and of the kept rows.
     pub(crate) cache_bytes: usize,
     /// Two syncs for each commit instead of one, so that an open after a power cut takes constant
     /// time.
@@ -41,6 +42,7 @@ pub(crate) struct RecordFile {
     database: Option<Database>,
     pub(in crate::records) medium: Arc<Medium>,
     pub(in crate::records) free: Arc<FreeSpace>,
+    rows: Arc<RowCache>,
     pub(in crate::records) disk: SharedDisk,
     /// The identity of the open file, whatever its name is now.
     pub(in crate::records) id: FileId,
@@ -189,11 +191,13 @@ impl RecordFile {
             .file_id()
             .map_err(|error| Error::io("reading the identity of records.redb", error))?;
         let medium = Arc::new(medium);
-        let database = open_database(medium.clone(), options)?;
+        let rows = Arc::new(RowCache::new(options.cache_bytes));
+        let database = open_database(medium.clone(), rows.clone(), options)?;
         let record_file = Self {
             database: Some(database),
             medium,
             free: Arc::default(),
+            rows,
             disk: disk.clone(),
             id,
             options,
@@ -223,9 +227,17 @@ impl RecordFile {
         if !self.is_read_only {
             self.medium.check()?;
         }
+        // Before the read begins, see there.
+        let rows = self.rows.rows();
         let transaction =
             self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
-        Ok(Arc::new(Base::new(transaction, sequence)))
+        Ok(Arc::new(Base::new(transaction, rows, sequence)))
+    }
+
+    /// The kept rows.
+    #[cfg(test)]
+    pub(in crate::records) fn rows(&self) -> &RowCache {
+        &self.rows
     }
 
     /// A snapshot of the last transaction.
@@ -289,7 +301,7 @@ impl RecordFile {
         let mut transaction =
             self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(quick_repair);
-        Ok(WriteTransaction::new(transaction, &self.medium, &self.free))
+        Ok(WriteTransaction::new(transaction, &self.medium, &self.free, &self.rows))
     }
 
     /// Bytes that commits can write without growing the file on the disk. Pages that were freed
@@ -397,6 +409,8 @@ impl RecordFile {
         self.check_writable()?;
         let closed = self.closed();
         let database = self.database.as_mut().ok_or(closed)?;
+        // As redb drops its pages.
+        self.rows.clear();
         self.medium.set_strict(true);
         let outcome = guarded(attempt, || {
             f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)))
@@ -431,7 +445,9 @@ impl RecordFile {
         self.is_read_only = medium.check().is_err();
         self.medium = Arc::new(medium);
         self.free = Arc::default();
-        self.database = Some(open_database(self.medium.clone(), self.options)?);
+        self.rows = Arc::new(RowCache::new(self.options.cache_bytes));
+        let database = open_database(self.medium.clone(), self.rows.clone(), self.options)?;
+        self.database = Some(database);
         Ok(())
     }
 
@@ -479,13 +495,17 @@ fn settle(file: &dyn DiskFile) -> std::io::Result<()> {
     file.sync_data()
 }
 
-fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {
+fn open_database(
+    medium: Arc<Medium>,
+    rows: Arc<RowCache>,
+    options: RecordFileOptions,
+) -> Result<Database> {
     medium.verify_pages(false)?;
     let pages = medium.clone();
     let open = || {
         redb::Builder::new()
-            .set_cache_size(options.cache_bytes)
-            .create_with_backend(DiskBackend::new(medium))
+            .set_cache_size(RowCache::page_bytes(options.cache_bytes))
+            .create_with_backend(DiskBackend::new(medium, rows))
             .map_err(|error| from_redb("open", error))
     };
     // redb may panic on damaged pages. `guarded` turns that into an error, so it never ends the

@@ -7,6 +7,7 @@ use super::free_space::FreeSpace;
 use super::medium::Medium;
 use crate::error::{Error, Result};
 use crate::records::error::from_redb;
+use crate::records::row_cache::{Changes, RowCache};
 use crate::records::space::Table;
 use crate::value::drop_guarded;
 
@@ -23,6 +24,8 @@ pub(crate) struct WriteTransaction {
     transaction: Option<redb::WriteTransaction>,
     medium: Arc<Medium>,
     free: Arc<FreeSpace>,
+    rows: Arc<RowCache>,
+    changes: Changes,
 }
 
 /// Proof that every change is in the transaction; required for the commit.
@@ -41,8 +44,15 @@ impl WriteTransaction {
         transaction: redb::WriteTransaction,
         medium: &Arc<Medium>,
         free: &Arc<FreeSpace>,
+        rows: &Arc<RowCache>,
     ) -> Self {
-        Self { transaction: Some(transaction), medium: medium.clone(), free: free.clone() }
+        Self {
+            transaction: Some(transaction),
+            medium: medium.clone(),
+            free: free.clone(),
+            rows: rows.clone(),
+            changes: Changes::default(),
+        }
     }
 
     pub(in crate::records) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
@@ -60,6 +70,12 @@ impl WriteTransaction {
         self.free.removed(bytes);
     }
 
+    /// Notes that the row of a record changes. Whoever writes the table of the records of an open
+    /// store calls it.
+    pub(in crate::records) fn changes_record(&self, key: &[u8]) {
+        self.changes.add(key);
+    }
+
     /// Makes the transaction durable.
     ///
     /// # Errors
@@ -67,10 +83,13 @@ impl WriteTransaction {
     pub(crate) fn commit(mut self, _finished: Finished) -> Result<()> {
         self.medium.check()?;
         let written = self.transaction.take().ok_or_else(ended)?;
+        let committing = self.rows.commit(&self.changes);
         written.commit().map_err(|error| from_redb("commit", error))?;
         // The medium does not report failures to redb, so a successful commit of redb proves
         // nothing.
-        self.medium.check()
+        self.medium.check()?;
+        committing.done();
+        Ok(())
     }
 }
 

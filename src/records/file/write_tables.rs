@@ -141,6 +141,13 @@ impl<'t> WriteTables<'t> {
         }
     }
 
+    /// Tells the transaction which record changes.
+    fn note(&self, space: Space, key: &[u8]) {
+        if space == Space::Records {
+            self.transaction.changes_record(key);
+        }
+    }
+
     /// Sets a key, and updates the sums of `space`.
     pub(in crate::records) fn insert(
         &mut self,
@@ -149,6 +156,7 @@ impl<'t> WriteTables<'t> {
         key: &[u8],
         value: &[u8],
     ) -> Result<()> {
+        self.note(space, key);
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.insert(place.key(key).as_ref(), value);
         let old = old.map_err(|error| from_redb("write a value", error))?;
@@ -165,6 +173,7 @@ impl<'t> WriteTables<'t> {
         place: TablePrefix,
         key: &[u8],
     ) -> Result<bool> {
+        self.note(space, key);
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.remove(place.key(key).as_ref());
         let old = old.map_err(|error| from_redb("remove a value", error))?;

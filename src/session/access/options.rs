@@ -54,7 +54,8 @@ pub struct Settings {
     pub table_rows_max: u64,
     /// Most memory of one query, in bytes; default 256 MiB.
     pub query_memory_bytes: usize,
-    /// Bytes of the record file's page cache; default 64 MiB.
+    /// Bytes of the record file's cache: at most three quarters for its pages, the rest for records
+    /// that are read by their ids again and again; default 64 MiB.
     pub record_cache_bytes: usize,
     /// Free bytes of the disk below which writes are refused with `NoSpace`. Deletes and
     /// maintenance may still use them, to free space. Default 16 MiB.

@@ -13,10 +13,11 @@
 
 use std::collections::BinaryHeap;
 use tantivy::columnar::StrColumn;
-use tantivy::query::{EnableScoring, Query, Weight};
-use tantivy::{Searcher, SegmentReader};
+use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
+use tantivy::{Searcher, SegmentReader, Term};
 
 use super::fixed_statistics::FixedStatistics;
+use super::known_statistics::{Frequencies, KnownStatistics};
 use super::lengths::{Lengths, factors};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 use super::segment_cache::SegmentCache;
@@ -44,26 +45,37 @@ impl PartialOrd for Candidate {
     }
 }
 
+/// A compiled request.
+pub(crate) struct Compiled {
+    pub query: Box<dyn Query>,
+    /// The term whose documents are those of the query, if the query is for one word in one field.
+    /// The dictionary tells how many they are, so that counting them visits none.
+    pub only_term: Option<Term>,
+    pub frequencies: Frequencies,
+}
+
 /// Adds the first hits of the page to `hits`, one more than it takes and in no order, and the
 /// counts.
 pub(crate) fn collect(
     searcher: &Searcher,
-    query: &dyn Query,
+    compiled: &Compiled,
     request: &Request,
     shape: &Shape,
     (key_columns, lengths): (&SegmentCache<Keys>, &SegmentCache<Lengths>),
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
-    let scoring = if request.fixed_statistics {
-        EnableScoring::enabled_from_statistics_provider(&FixedStatistics, searcher)
-    } else {
-        EnableScoring::enabled_from_searcher(searcher)
-    };
+    let Compiled { query, only_term, frequencies } = compiled;
+    let known = KnownStatistics { searcher, frequencies };
+    let statistics: &dyn Bm25StatisticsProvider =
+        if request.fixed_statistics { &FixedStatistics } else { &known };
+    let scoring = EnableScoring::enabled_from_statistics_provider(statistics, searcher);
     let weight = query.weight(scoring)?;
     // The bounds of blocks were computed with the statistics of the index, so blocks cannot be
     // skipped when fixed statistics are used.
-    let visits_all = hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics;
-    let factors = if visits_all { Vec::new() } else { factors(searcher, query, lengths)? };
+    let visits_all = hits.facets.is_some()
+        || request.fixed_statistics
+        || (hits.total.is_some() && only_term.is_none());
+    let factors = if visits_all { Vec::new() } else { factors(searcher, &**query, lengths)? };
     let mut top = Top::new(request.after.as_ref(), request.take.saturating_add(1));
     let mut segments = Vec::with_capacity(searcher.segment_readers().len());
     for reader in searcher.segment_readers() {
@@ -72,12 +84,22 @@ pub(crate) fn collect(
     // Least keys first: later documents of equal score can then be skipped.
     segments.sort_by_key(|(keys, _)| keys.least());
     for (keys, reader) in segments {
-        if visits_all {
+        // The dictionary also counts the documents that are deleted.
+        let told = match only_term {
+            Some(term) if !visits_all && hits.total.is_some() && !reader.has_deletes() => {
+                Some(reader.inverted_index(term.field())?.doc_freq(term)?)
+            }
+            _ => None,
+        };
+        if visits_all || (hits.total.is_some() && told.is_none()) {
             let count = visit_all(&*weight, reader, &keys, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
                 *total += count;
             }
         } else {
+            if let (Some(total), Some(told)) = (&mut hits.total, told) {
+                *total += u64::from(told);
+            }
             let alive = reader.alive_bitset();
             let factor = factors.iter().find(|(segment, _)| *segment == reader.segment_id());
             let factor = factor.map_or(1.0, |(_, factor)| *factor);

@@ -1,5 +1,6 @@
 //! Compiles the tree of a text query into an engine query that finds the same documents.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
@@ -10,6 +11,7 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
+use super::known_statistics::Frequencies;
 use super::schema::Fields;
 use super::settled::SettledQuery;
 use crate::error::{Error, Result};
@@ -28,6 +30,8 @@ pub(crate) struct Compiler<'c> {
     pub shape: &'c Shape,
     /// Converts errors of the engine.
     pub failed: fn(tantivy::TantivyError) -> Error,
+    /// The numbers of documents that were looked up, for the scores.
+    pub frequencies: RefCell<Frequencies>,
 }
 
 type Part = (Occur, Box<dyn Query>);
@@ -179,9 +183,11 @@ impl Compiler<'_> {
             _ => (terms.as_slice(), None),
         };
         for term in whole {
-            if self.searcher.doc_freq(term).map_err(self.failed)? == 0 {
+            let frequency = self.searcher.doc_freq(term).map_err(self.failed)?;
+            if frequency == 0 {
                 return Ok(None);
             }
+            self.frequencies.borrow_mut().push((term.clone(), frequency));
         }
         if let (Some(_), Some(word)) = (last, words.last()) {
             // A phrase opens the postings of every word that the prefix matches at the same time,

@@ -12,6 +12,7 @@ mod directory;
 mod failure;
 mod fixed_statistics;
 mod index;
+mod known_statistics;
 mod lengths;
 mod merge;
 #[cfg(test)]

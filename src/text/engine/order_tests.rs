@@ -72,6 +72,103 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
     }
 }
 
+/// The dictionary counts the documents of one word, where it can.
+#[test]
+fn one_word_is_counted_as_its_hits_are() {
+    let document = |number: u64, texts: Vec<(usize, String)>| {
+        let Change { key, document, is_new } = change(number);
+        let document = document.map(|document| Document { texts, ..document });
+        Change { key, document, is_new }
+    };
+    // A third of the documents has the words in one field, a third in another, a third in both.
+    let both = |number: u64| {
+        let text = |field: usize| (field, format!("same {}", ["even", "odd"][number as usize % 2]));
+        let fields = [vec![0], vec![1], vec![0, 1]];
+        document(number, fields[number as usize % 3].iter().map(|field| text(*field)).collect())
+    };
+    let (index, _) = open(&memory(), None);
+    let apply = |sequence: u64, numbers: &mut dyn Iterator<Item = u64>| {
+        index.load(&numbers.map(both).collect::<Vec<_>>(), sequence).unwrap();
+        index.commit().unwrap();
+    };
+    let mut expected: Vec<u64> = Vec::new();
+    let check = |view: &View, expected: &[u64], step: &str| {
+        let count =
+            |is: &dyn Fn(u64) -> bool| expected.iter().filter(|number| is(**number)).count();
+        let odd = count(&|number| number % 2 == 1);
+        let first = |number: u64| number % 3 != 1;
+        let second = |number: u64| !number.is_multiple_of(3);
+        let odd_second = count(&|number| number % 2 == 1 && second(number));
+        let cases = [
+            ("same", None, None, expected.len()),
+            ("odd", None, None, odd),
+            ("same", Some(0), None, count(&first)),
+            ("same", Some(1), None, count(&second)),
+            ("odd", Some(1), None, odd_second),
+            // More than a word in a field, though a single term.
+            ("NOT odd", None, None, expected.len() - odd),
+            ("NOT odd", Some(1), None, expected.len() - odd_second),
+            ("same AND NOT odd", Some(1), None, count(&second) - odd_second),
+            ("od*", Some(1), None, odd_second),
+            ("\"same odd\"", Some(1), None, odd_second),
+            ("same", Some(1), Some("w"), count(&second)),
+            ("same", Some(1), Some("other"), 0),
+            ("nowhere", None, None, 0),
+        ];
+        for (text, field, workspace, total) in cases {
+            let mut request = Request::new(parse(text, &shape()).unwrap(), 4);
+            request.fields = field.map(|field| vec![field]);
+            request.scopes = workspace.map(|workspace| {
+                vec![Scope { kinds: vec![5], workspaces: Some([workspace.to_owned()].into()) }]
+            });
+            let counted = view.search(&request).unwrap();
+            let at = format!("{step}: {text} {field:?} {workspace:?}");
+            assert_eq!(counted.total, Some(total as u64), "{at}");
+            request.count = false;
+            assert_eq!(view.search(&request).unwrap().hits, counted.hits, "{at}");
+        }
+    };
+    apply(1, &mut (0..200));
+    apply(2, &mut (200..300));
+    expected.extend(0..300);
+    check(&index.view(), &expected, "two segments");
+    // Written again, and one deleted: the first segment has deleted documents.
+    let gone = Change { document: None, ..change(7) };
+    index.load(&[gone, both(8), both(9)], 3).unwrap();
+    index.commit().unwrap();
+    expected.retain(|number| *number != 7);
+    check(&index.view(), &expected, "deleted documents");
+    // Changes in memory, over documents of the index and beside them.
+    let gone = Change { document: None, ..change(250) };
+    let view = index.view().with(&[gone, both(251), both(300)]);
+    expected.retain(|number| *number != 250);
+    expected.push(300);
+    check(&view, &expected, "changes in memory");
+}
+
+#[test]
+fn a_hit_scores_alike_in_the_index_and_in_memory() {
+    let (index, _) = open(&memory(), None);
+    for numbers in [0..200, 200..300] {
+        index.load(&numbers.map(change).collect::<Vec<_>>(), 1).unwrap();
+        index.commit().unwrap();
+    }
+    for text in ["odd", "odd OR 3", "word AND even AND 4", "nowhere OR 2"] {
+        let request = Request::new(parse(text, &shape()).unwrap(), 5);
+        let stored = index.view().search(&request).unwrap();
+        let number = |hit: &crate::text::request::Hit| {
+            hit.key.key.to_id(IdForm::Decimal).parse::<u64>().unwrap()
+        };
+        let again: Vec<Change> = stored.hits.iter().map(|hit| change(number(hit))).collect();
+        let held = index.view().with(&again).search(&request).unwrap();
+        assert_eq!((held.hits.len(), held.total), (5, stored.total), "{text}");
+        for (held, stored) in held.hits.iter().zip(&stored.hits) {
+            assert_eq!(held.key, stored.key, "{text}");
+            assert!((held.score - stored.score).abs() < 1e-3, "{text}: {held:?}, {stored:?}");
+        }
+    }
+}
+
 #[test]
 fn sums_of_several_words_are_the_same_on_every_page() {
     // Few different texts of one length, so that many documents have equal scores, each from words

@@ -11,7 +11,7 @@ use super::lengths::Lengths;
 use super::schema::{Fields, Keys, engine_document, schema};
 use super::segment_cache::{Deleted, SegmentCache};
 use super::tokenizer::WordTokenizer;
-use super::view::View;
+use super::view::{View, ViewParts};
 use super::word_list::WordLists;
 use super::writer::Writer;
 use crate::error::{Error, Result};
@@ -103,15 +103,18 @@ impl IndexState {
 
     /// The view for searches from now on.
     pub(crate) fn view(&self, shape: &Arc<Shape>) -> View {
-        View {
+        let parts = ViewParts {
             searcher: self.reader.searcher(),
             fields: Arc::clone(&self.fields),
             shape: Arc::clone(shape),
-            overlay: self.overlay.clone(),
             word_lists: Arc::clone(&self.word_lists),
             key_columns: Arc::clone(&self.key_columns),
             lengths: Arc::clone(&self.lengths),
             deleted: Arc::clone(&self.deleted),
+        };
+        View {
+            parts: Arc::new(parts),
+            overlay: self.overlay.clone(),
             sequence: if self.is_loading { self.committed } else { self.applied },
         }
     }

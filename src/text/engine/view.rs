@@ -1,11 +1,13 @@
 //! An immutable view of the index, and searches over it.
 
+use std::cell::RefCell;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use tantivy::query::{Bm25StatisticsProvider, Query};
+use tantivy::query::Bm25StatisticsProvider;
 use tantivy::{Searcher, Term};
 
-use super::collect::{collect, collect_keys, push_keys};
+use super::collect::{Compiled, collect, collect_keys, push_keys};
 use super::columns::{self, DeletedDocuments};
 use super::compile::Compiler;
 use super::contains::{candidates, parts};
@@ -19,19 +21,34 @@ use crate::error::Result;
 use crate::text::document::{Ask, Change, DocKey, Shape};
 use crate::text::overlay::{Chunk, Overlay, Statistics};
 use crate::text::request::{Facets, Hit, Hits, Request, Scope};
+use crate::text::tree::{Leaf, Node};
 
-/// An immutable state of the index: a commit, and the changes after it.
+/// An immutable state of the index: a commit, and the changes after it. A search clones it several
+/// times.
 #[derive(Clone)]
 pub(crate) struct View {
+    pub(super) parts: Arc<ViewParts>,
+    pub(super) overlay: Overlay,
+    pub(super) sequence: u64,
+}
+
+/// What views share.
+pub(crate) struct ViewParts {
     pub(super) searcher: Searcher,
     pub(super) fields: Arc<Fields>,
     pub(super) shape: Arc<Shape>,
-    pub(super) overlay: Overlay,
     pub(super) word_lists: Arc<WordLists>,
     pub(super) key_columns: Arc<SegmentCache<Keys>>,
     pub(super) lengths: Arc<SegmentCache<Lengths>>,
     pub(super) deleted: Arc<SegmentCache<Deleted>>,
-    pub(super) sequence: u64,
+}
+
+impl Deref for View {
+    type Target = ViewParts;
+
+    fn deref(&self) -> &ViewParts {
+        &self.parts
+    }
 }
 
 impl View {
@@ -44,7 +61,8 @@ impl View {
     #[must_use]
     pub(crate) fn with(mut self, changes: &[Change]) -> Self {
         if !changes.is_empty() {
-            self.overlay.push(Chunk::new(changes, self.shape.folding));
+            let chunk = Chunk::new(changes, self.shape.folding);
+            self.overlay.push(chunk);
         }
         self
     }
@@ -62,9 +80,10 @@ impl View {
             facets: request.facets.then(Facets::default),
         };
         guarded("searching", || {
-            let query = self.compiled(request)?;
+            let compiled = self.compiled(request)?;
             let known = (&*self.key_columns, &*self.lengths);
-            collect(&self.searcher, &*query, request, &self.shape, known, &mut hits).map_err(failed)
+            collect(&self.searcher, &compiled, request, &self.shape, known, &mut hits)
+                .map_err(failed)
         })?;
         let about: &dyn Statistics = if request.fixed_statistics { &FixedStatistics } else { self };
         self.overlay.search(request, &self.shape, about, &mut hits);
@@ -75,10 +94,27 @@ impl View {
     }
 
     /// The query of a request over the documents whose present form is in the index.
-    fn compiled(&self, request: &Request) -> Result<Box<dyn Query>> {
-        let compiler =
-            Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
-        compiler.request(request, &self.overlay.hidden())
+    fn compiled(&self, request: &Request) -> Result<Compiled> {
+        let compiler = Compiler {
+            searcher: &self.searcher,
+            fields: &self.fields,
+            shape: &self.shape,
+            failed,
+            frequencies: RefCell::default(),
+        };
+        let hidden = self.overlay.hidden();
+        let query = compiler.request(request, &hidden)?;
+        let is_word = matches!(
+            &request.query,
+            Node::Leaf(Leaf::Text { words, prefix: false, .. }) if words.len() == 1
+        );
+        let mut terms = Vec::new();
+        if is_word && request.scopes.is_none() && hidden.is_empty() {
+            query.query_terms(&mut |term, _| terms.push(term.clone()));
+        }
+        let only_term = terms.pop().filter(|_| terms.is_empty());
+        let frequencies = compiler.frequencies.into_inner();
+        Ok(Compiled { query, only_term, frequencies })
     }
 
     /// All documents that a request finds, in no order.
@@ -87,7 +123,7 @@ impl View {
     /// As [`View::search`].
     pub(crate) fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
         let mut keys = guarded("searching", || {
-            let query = self.compiled(request)?;
+            let query = self.compiled(request)?.query;
             collect_keys(&self.searcher, &*query, &self.shape, &self.key_columns).map_err(failed)
         })?;
         let mut hits = Hits::default();

@@ -20,7 +20,7 @@ fn open_medium(disk: &SimDisk) -> Result<(Database, Arc<Medium>), redb::Database
     let medium = Arc::new(Medium::new(file));
     let database = Builder::new()
         .set_cache_size(1024 * 1024)
-        .create_with_backend(DiskBackend::new(medium.clone()))?;
+        .create_with_backend(DiskBackend::alone(medium.clone()))?;
     Ok((database, medium))
 }
 

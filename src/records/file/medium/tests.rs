@@ -288,7 +288,7 @@ fn a_failed_sync_that_takes_what_was_written_harms_nobody() {
         let left = Arc::new(AtomicU64::new(u64::MAX));
         let file = Forgetful { file, before: Mutex::default(), left: left.clone() };
         let medium = Arc::new(Medium::new(Box::new(file)));
-        let backend = crate::records::file::backend::DiskBackend::new(medium.clone());
+        let backend = crate::records::file::backend::DiskBackend::alone(medium.clone());
         let database = redb::Builder::new().set_cache_size(0).create_with_backend(backend).unwrap();
         let commit = |number: u64| {
             let write = database.begin_write().unwrap();
