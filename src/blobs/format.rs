@@ -75,6 +75,14 @@ pub(super) fn file_len(len: u64) -> u64 {
         .saturating_add(len.div_ceil(PIECE_BYTES as u64).saturating_mul(CHECK_BYTES as u64))
 }
 
+/// Length of the content of a blob whose file has this length; `None` for a length that no file of
+/// a blob has.
+pub(super) fn content_len(len: u64) -> Option<u64> {
+    let blocks = len.checked_sub(HEADER_BYTES as u64)?.div_ceil((BLOCK_BYTES + CHECK_BYTES) as u64);
+    let content = len.checked_sub(HEADER_BYTES as u64 + blocks * CHECK_BYTES as u64)?;
+    (file_len(content) == len).then_some(content)
+}
+
 /// Positions of the checksums in a blob's file of this length.
 pub(crate) fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
     let stride = (BLOCK_BYTES + CHECKS_BYTES) as u64;

@@ -29,8 +29,11 @@ pub struct BlobReader {
 
 impl BlobReader {
     pub(super) fn open(disk: &SharedDisk, id: u64, len: u64) -> Result<Self> {
-        let path = format::path(id);
-        let disk: &dyn Disk = &**disk;
+        Self::open_at(&**disk, format::path(id), id, len)
+    }
+
+    /// Opens the file at `path`, which has the blob `id` with `len` bytes of content.
+    fn open_at(disk: &dyn Disk, path: String, id: u64, len: u64) -> Result<Self> {
         let file = disk.open(&path, Mode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 Error::new(ErrorKind::NotFound, format!("the content {path} is missing"))
@@ -234,6 +237,23 @@ impl BlobReader {
             self.path
         )))
     }
+}
+
+/// Checks every byte of the file at `path`: that it has the blob `id`, with `len` bytes of content
+/// of which `hash` is the XXH3-128.
+///
+/// # Errors
+/// `Corrupt` if it has not; `NotFound` if it is missing; `Io`; the errors of `control`.
+pub(crate) fn check_blob(
+    disk: &dyn Disk,
+    path: &str,
+    id: u64,
+    len: u64,
+    hash: u128,
+    control: &Control,
+) -> Result<()> {
+    let mut reader = BlobReader::open_at(disk, path.to_owned(), id, len)?;
+    reader.copy_to(&mut io::sink(), Some(hash), &control.without_progress()).map(|_| ())
 }
 
 /// The position of a blob in the content of which it is a part.

@@ -325,6 +325,13 @@ impl BlobStore {
         format::file_len(len)
     }
 
+    /// Length of the content of a blob whose file has `len` bytes; `None` if no blob has such a
+    /// file.
+    #[must_use]
+    pub fn content_len(len: u64) -> Option<u64> {
+        format::content_len(len)
+    }
+
     fn prepare_directory(&self, directory: &str) -> Result<()> {
         // Locked during the sync. Otherwise a second caller could name a blob before the name of
         // its directory is durable.

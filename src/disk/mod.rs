@@ -226,11 +226,25 @@ pub(crate) fn copy_file(
     from: &dyn Disk,
     to: &dyn Disk,
     path: &str,
+    progress: impl FnMut(u64) -> Result<()>,
+) -> Result<u64> {
+    copy_file_as(from, path, to, path, progress)
+}
+
+/// As [`copy_file`], to a file with another path.
+///
+/// # Errors
+/// As [`copy_file`].
+pub(crate) fn copy_file_as(
+    from: &dyn Disk,
+    path: &str,
+    to: &dyn Disk,
+    new_path: &str,
     mut progress: impl FnMut(u64) -> Result<()>,
 ) -> Result<u64> {
     let failed = |error| Error::io(format_args!("copying {path}"), error);
     let source = from.open(path, Mode::Read).map_err(failed)?;
-    let target = to.open(path, Mode::CreateNew).map_err(failed)?;
+    let target = to.open(new_path, Mode::CreateNew).map_err(failed)?;
     let len = source.len().map_err(failed)?;
     let mut buffer = vec![0; COPY_BYTES];
     let mut at = 0;

@@ -93,12 +93,12 @@ impl Space {
     }
 
     /// The number of the space on disk. It is never reused for another space.
-    pub(super) fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         self as u8
     }
 
     /// The space with this number.
-    pub(super) fn from_number(number: u8) -> Option<Self> {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|space| space.number() == number)
     }
 

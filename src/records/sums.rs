@@ -84,6 +84,11 @@ pub(crate) struct Sums(BTreeMap<Collection, Sum>);
 const ITEM: usize = 26;
 
 impl Sums {
+    /// Adds an entry.
+    pub(crate) fn add(&mut self, space: Space, key: &[u8], value: &[u8]) {
+        self.replace(space, key, None, Some(value));
+    }
+
     /// Records that the value of a key was replaced.
     pub(super) fn replace(
         &mut self,

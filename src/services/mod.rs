@@ -32,7 +32,7 @@ pub use by_name::Reply;
 pub use catalogue::{OperationInfo, operations};
 pub use content::ContentWriter;
 pub(crate) use content::{
-    named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,
+    blob_hashes, named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,
     sweep as sweep_contents, verify as verify_contents,
 };
 pub use feeds::FeedService;

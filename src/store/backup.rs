@@ -289,6 +289,7 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     Ok(!marked)
 }
 
+/// Copies the rows of a space.
 fn copy_space(
     source: ReadSource<'_>,
     copy: &RecordFile,
@@ -297,35 +298,67 @@ fn copy_space(
     report: &mut BackupReport,
 ) -> Result<()> {
     let mut cursor = source.cursor(space, &[], None)?;
-    let mut done = false;
-    while !done {
-        control.check()?;
-        let mut batch = Vec::new();
-        let mut bytes = 0;
-        while bytes < limits::BATCH_BYTES / 4 {
-            let Some((key, value)) = cursor.next()? else {
-                done = true;
-                break;
-            };
-            // The row of the sums is not copied: the copy's sums are computed from the entries that
-            // are written to it.
-            if Collection::of(space, &key).is_none() {
-                continue;
-            }
-            bytes += key.len() + value.len();
-            if space == Space::Records {
-                for (key, value) in index_entries(&key, &value) {
-                    bytes += key.len() + value.len();
-                    batch.push(Change::Put { space: Space::Index, key, value });
-                }
-            }
-            batch.push(Change::Put { space, key, value });
-        }
-        report.keys += batch.len() as u64;
-        control.report(report.keys, None, "keys");
-        copy.write(|turn| turn.apply(batch))?;
+    let mut rows = RowCopy::new(copy, control, report.keys);
+    while let Some((key, value)) = cursor.next()? {
+        rows.add(space, key, value)?;
     }
+    report.keys = rows.finish()?;
     Ok(())
+}
+
+/// Writes rows to the record file of a copy, with the index entries that follow from them.
+pub(super) struct RowCopy<'c> {
+    copy: &'c RecordFile,
+    control: &'c Control,
+    batch: Vec<Change>,
+    bytes: usize,
+    keys: u64,
+}
+
+impl<'c> RowCopy<'c> {
+    /// `keys` were written before.
+    pub(super) fn new(copy: &'c RecordFile, control: &'c Control, keys: u64) -> Self {
+        Self { copy, control, batch: Vec::new(), bytes: 0, keys }
+    }
+
+    /// Writes a row, soon.
+    ///
+    /// # Errors
+    /// Those of the disk and of the control.
+    pub(super) fn add(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
+        // The row of the sums is not copied: the copy's sums are computed from the entries that are
+        // written to it.
+        if Collection::of(space, &key).is_none() {
+            return Ok(());
+        }
+        self.bytes += key.len() + value.len();
+        if space == Space::Records {
+            for (key, value) in index_entries(&key, &value) {
+                self.bytes += key.len() + value.len();
+                self.batch.push(Change::Put { space: Space::Index, key, value });
+            }
+        }
+        self.batch.push(Change::Put { space, key, value });
+        if self.bytes >= limits::BATCH_BYTES / 4 { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.control.check()?;
+        self.keys += self.batch.len() as u64;
+        self.control.report(self.keys, None, "keys");
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        self.copy.write(|turn| turn.apply(batch))
+    }
+
+    /// Writes the rest; returns the number of all keys.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(super) fn finish(mut self) -> Result<u64> {
+        self.flush()?;
+        Ok(self.keys)
+    }
 }
 
 /// The differences between the entries of the copy and the sums that the commits of the source

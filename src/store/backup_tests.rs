@@ -21,15 +21,15 @@ fn open(disk: &SharedDisk) -> Store {
     options.small_blob_bytes(100).seal_rows(100).open_on(disk.clone()).unwrap()
 }
 
-fn new_disk() -> SharedDisk {
+pub(super) fn new_disk() -> SharedDisk {
     Arc::new(MemoryDisk::new())
 }
 
-fn session(store: &Store) -> Session {
+pub(super) fn session(store: &Store) -> Session {
     store.session(Identity::user("ada"))
 }
 
-fn upload(files: &impl FileService, byte: u8, len: usize) -> String {
+pub(super) fn upload(files: &impl FileService, byte: u8, len: usize) -> String {
     let request = UploadFileRequest { name: Some("log".into()), ..Default::default() };
     files
         .upload_file(&mut vec![byte; len].as_slice(), request, &Control::default())
@@ -37,19 +37,19 @@ fn upload(files: &impl FileService, byte: u8, len: usize) -> String {
         .to_string()
 }
 
-fn create_table(tables: &impl TableService) -> String {
+pub(super) fn create_table(tables: &impl TableService) -> String {
     let columns = r#"{"columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]}"#;
     tables.create_table(crate::from_json(columns.as_bytes()).unwrap()).unwrap().to_string()
 }
 
-fn append(tables: &impl TableService, table: &str, first: i64) {
+pub(super) fn append(tables: &impl TableService, table: &str, first: i64) {
     let index = crate::arrow::array::Int64Array::from_iter_values(first..first + ROWS);
     let batch =
         crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
     tables.append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
-fn maintain(store: &Store) {
+pub(super) fn maintain(store: &Store) {
     store.maintain(&Control::default()).unwrap();
 }
 
@@ -210,13 +210,13 @@ fn a_file_that_somebody_removes_during_a_backup_is_an_error_as_well() {
 
 /// What the store contains: the byte and length of each file, the index values of each table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Model {
-    files: BTreeMap<String, (u8, usize)>,
+pub(super) struct Model {
+    pub(super) files: BTreeMap<String, (u8, usize)>,
     tables: BTreeMap<String, Vec<i64>>,
 }
 
 impl Model {
-    fn of(store: &Store) -> Self {
+    pub(super) fn of(store: &Store) -> Self {
         let ada = session(store);
         let mut seen = Self::default();
         for file in ada
@@ -246,14 +246,19 @@ impl Model {
 }
 
 /// A store that changes, and what it contains.
-struct World {
-    store: Store,
-    model: Model,
-    random: Random,
+pub(super) struct World {
+    pub(super) store: Store,
+    pub(super) model: Model,
+    pub(super) random: Random,
     next_row: i64,
 }
 
 impl World {
+    pub(super) fn new(store: &Store, seed: u64) -> Self {
+        let (store, random) = (store.clone(), Random::new(seed));
+        Self { store, model: Model::default(), random, next_row: 0 }
+    }
+
     fn pick<T>(&mut self, from: &BTreeMap<String, T>) -> Option<String> {
         let at = self.random.below(from.len().max(1) as u64);
         from.keys().nth(at as usize).cloned()
@@ -284,7 +289,7 @@ impl World {
         self.next_row += ROWS;
     }
 
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         let ada = session(&self.store);
         match self.random.below(14) {
             0 => {
@@ -352,13 +357,7 @@ fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
 fn backups_beside_changes(seed: u64, backups: usize) {
     let disk = new_disk();
     let store = open(&disk);
-    let world = World {
-        store: store.clone(),
-        model: Model::default(),
-        random: Random::new(seed),
-        next_row: 0,
-    };
-    let world = Arc::new(Mutex::new(world));
+    let world = Arc::new(Mutex::new(World::new(&store, seed)));
     let mut target = new_disk();
     let mut earlier: Option<Model> = None;
     for number in 0..backups {

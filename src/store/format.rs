@@ -107,7 +107,7 @@ fn read(disk: &SharedDisk) -> Result<String> {
 }
 
 /// The rest of the line that begins with `name` and a space.
-fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+pub(super) fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
@@ -116,7 +116,7 @@ fn number_in(text: &str) -> Option<u32> {
 }
 
 /// A value of 16 hexadecimal digits, in lower case: a wrong bit makes another case.
-fn hexadecimal(text: &str, name: &str) -> Option<u64> {
+pub(super) fn hexadecimal(text: &str, name: &str) -> Option<u64> {
     value(text, name)
         .filter(|digits| digits.len() == 16 && !digits.bytes().any(|b| b.is_ascii_uppercase()))
         .and_then(|digits| u64::from_str_radix(digits, 16).ok())
@@ -130,6 +130,11 @@ fn damaged() -> Error {
 fn sum_of(text: &str) -> u64 {
     let lines = text.split_once("\nsum ").map_or(text, |(lines, _)| lines);
     xxh3_64(lines.as_bytes())
+}
+
+/// Whether a text has the sum of its lines.
+pub(super) fn has_sum(text: &str) -> bool {
+    hexadecimal(text, "sum") == Some(sum_of(text))
 }
 
 /// The text of the file with these lines.
@@ -165,7 +170,7 @@ fn check(text: &str) -> Result<()> {
             ));
         }
     }
-    let number = number_in(text).ok_or_else(damaged)?;
+    number_in(text).ok_or_else(damaged)?;
     let fingerprint = hexadecimal(text, "fingerprint").ok_or_else(damaged)?;
     // A wrong bit in the fingerprint must not look like another stored form. Builds from before the
     // line `sum` wrote other fingerprints.
@@ -174,10 +179,20 @@ fn check(text: &str) -> Result<()> {
         None if fingerprint != FINGERPRINT => {}
         _ => return Err(damaged()),
     }
+    check_form(text, "the store")
+}
+
+/// Whether this build can read what has the stored form of these lines. `what` names it in errors.
+///
+/// # Errors
+/// `OlderFormat`, `NewerFormat`; `Corrupt` if the lines are missing.
+pub(super) fn check_form(text: &str, what: &str) -> Result<()> {
+    let number = number_in(text).ok_or_else(damaged)?;
+    let fingerprint = hexadecimal(text, "fingerprint").ok_or_else(damaged)?;
     if fingerprint != FINGERPRINT {
         let build = value(text, "build").unwrap_or("unknown");
         return Err(another_form(&format!(
-            "the store has the stored form {fingerprint:016x} of format {number}, which the build \
+            "{what} has the stored form {fingerprint:016x} of format {number}, which the build \
              {build} wrote"
         )));
     }
@@ -185,7 +200,7 @@ fn check(text: &str) -> Result<()> {
         return Err(Error::new(
             ErrorKind::NewerFormat,
             format!(
-                "the store has format {number}, and this build reads formats up to {}; open it \
+                "{what} has format {number}, and this build reads formats up to {}; open it \
                  with a build that is at least as new as the one that wrote it",
                 version()
             ),
@@ -244,32 +259,33 @@ pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
     hexadecimal(&text, "store")
 }
 
+/// The lines that say in which form the bytes of this build are stored.
+pub(super) fn form_lines() -> String {
+    format!("format {}\nfingerprint {FINGERPRINT:016x}\nbuild {BUILD}", version())
+}
+
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
-    let version = version();
-    let lines = format!(
-        "{MAGIC}\nformat {version}\nfingerprint {FINGERPRINT:016x}\nbuild {BUILD}\n\
-         store {seed:016x}"
-    );
-    write_text(disk, &with_sum(&lines))
+    let lines = format!("{MAGIC}\n{}\nstore {seed:016x}", form_lines());
+    replace(disk, NAME, NEW_NAME, &with_sum(&lines))
 }
 
 /// Copies FORMAT to a copy of the store: the last step of a restore.
 pub(super) fn copy(from: &SharedDisk, to: &SharedDisk) -> Result<()> {
-    write_text(to, &read(from)?)
+    replace(to, NAME, NEW_NAME, &read(from)?)
 }
 
-/// Replaces FORMAT: writes a new file, syncs it, renames it, and syncs the directory. So a power
-/// cut leaves either the old text or the new one.
-fn write_text(disk: &SharedDisk, text: &str) -> Result<()> {
-    let failed = |error| Error::io("writing FORMAT", error);
-    if disk.exists(NEW_NAME).map_err(failed)? {
-        disk.remove_file(NEW_NAME).map_err(failed)?;
+/// Replaces a small text: writes a new file, syncs it, renames it, and syncs the directory. So a
+/// power cut leaves either the old text or the new one.
+pub(super) fn replace(disk: &SharedDisk, name: &str, new_name: &str, text: &str) -> Result<()> {
+    let failed = |error| Error::io(format_args!("writing {name}"), error);
+    if disk.exists(new_name).map_err(failed)? {
+        disk.remove_file(new_name).map_err(failed)?;
     }
-    let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(failed)?;
+    let file = disk.open(new_name, Mode::CreateNew).map_err(failed)?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     drop(file);
-    disk.rename(NEW_NAME, NAME).map_err(failed)?;
+    disk.rename(new_name, name).map_err(failed)?;
     disk.sync_dir("").map_err(failed)
 }

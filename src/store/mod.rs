@@ -16,6 +16,7 @@ mod restore;
 mod salvage;
 mod scrub;
 mod scrub_indexes;
+mod set;
 mod trim;
 mod verify;
 
@@ -24,6 +25,10 @@ pub use findings::{Finding, VerifyReport};
 pub use maintenance::{MaintenanceReport, MaintenanceStatus};
 pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
+pub use set::{
+    PruneReport, RepairReport, RestorePoint, SetBackup, SetBackupOptions, SetBackupReport,
+    SetBackups, SetReport, SetRetention,
+};
 pub use verify::VerifyLevel;
 
 #[cfg(test)]

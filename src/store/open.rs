@@ -48,6 +48,8 @@ struct Inner {
     engine: Arc<Engine>,
     /// Whether nothing is left to do: the text index was saved, or this is a view.
     is_saved: bool,
+    /// Whether this is a private copy of a store, see [`Store::look`].
+    is_view: bool,
 }
 
 impl Inner {
@@ -201,6 +203,11 @@ impl Store {
         };
         drop(engine);
         inner.close()
+    }
+
+    /// Whether this is a private copy of a store, which may have commits that are not durable.
+    pub(super) fn is_view(&self) -> bool {
+        self.inner.is_view
     }
 
     /// What the maintenance thread has done since the store was opened, and what it failed with.
@@ -475,7 +482,7 @@ impl StoreOptions {
         } else {
             None
         };
-        let inner = Inner { maintenance, checkpoints, engine, is_saved: false };
+        let inner = Inner { maintenance, checkpoints, engine, is_saved: false, is_view: false };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -484,7 +491,8 @@ impl StoreOptions {
     fn view(engine: Arc<Engine>) -> Result<Store> {
         growth::begin(&Session::of_store(&engine))?;
         engine.refuse_writes();
-        let inner = Inner { maintenance: None, checkpoints: None, engine, is_saved: true };
+        let inner =
+            Inner { maintenance: None, checkpoints: None, engine, is_saved: true, is_view: true };
         Ok(Store { inner: Arc::new(inner) })
     }
 }

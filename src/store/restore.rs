@@ -80,13 +80,7 @@ pub(super) fn restore_to(
 ) -> Result<BackupReport> {
     check_source(source)?;
     let attempt = failed("restoring");
-    let entries = target.list("").map_err(&attempt)?;
-    if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
-        return Err(Error::new(
-            ErrorKind::NotAStore,
-            "the target is not empty; choose an empty directory",
-        ));
-    }
+    check_target(target)?;
     // Kept until the end, so that no process writes what is being copied.
     let _lock = lock::acquire_for_reading(source)?;
     prepare_target(target)?;
@@ -108,6 +102,33 @@ pub(super) fn restore_to(
     // meanwhile.
     copy_files(&**source, &**target, files, false, control, &mut report)?;
     format::copy(source, target)?;
+    finish(target, control, report)
+}
+
+/// Refuses a target of a restore that contains something else than an interrupted one.
+///
+/// # Errors
+/// `NotAStore`, `Io`.
+pub(super) fn check_target(target: &SharedDisk) -> Result<()> {
+    let entries = target.list("").map_err(failed("restoring"))?;
+    if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the target is not empty; choose an empty directory",
+        ));
+    }
+    Ok(())
+}
+
+/// Removes the marker of a restore whose files are all written, opens the store and verifies it.
+///
+/// # Errors
+/// `Corrupt` if the store cannot be opened; `Io`; the errors of `control`.
+pub(super) fn finish(
+    target: &SharedDisk,
+    control: &Control,
+    mut report: BackupReport,
+) -> Result<BackupReport> {
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
@@ -121,11 +142,12 @@ pub(super) fn restore_to(
     {
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;
+        report.keys = 0;
         for space in Space::ALL {
             report.keys += ReadSource::Snapshot(&snapshot).len(space)?;
         }
     }
-    report.findings = store.verify_pages(control)?.findings;
+    report.findings.extend(store.verify_pages(control)?.findings);
     store.close()?;
     Ok(report)
 }

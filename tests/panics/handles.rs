@@ -13,8 +13,8 @@ use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, RecordStream, ScanRecordsRequest};
 use stationdb::tables::{PartRows, RowStream, RowsPart, StoredRows};
 use stationdb::{
-    ContentReader, Control, Error, HoldBounds, Identity, Items, Position, Result, Session, Store,
-    SyncStream, VerifyLevel,
+    ContentReader, Control, Error, HoldBounds, Identity, Items, Position, Result, Session,
+    SetBackupOptions, Store, SyncStream, VerifyLevel,
 };
 
 use crate::calls::own_error;
@@ -87,6 +87,16 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("StoreOptions::look", "directories of the system only; tests/look.rs"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
     ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
+    ("Store::repair", "`Store::repair_disk`"),
+    ("Store::repair_disk", "needs a set; reads as `Store::verify` does"),
+    ("Store::list_backups", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::list_backups_disk", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::verify_set", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::verify_set_disk", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::prune_set", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::prune_set_disk", "reads a set and no store; src/store/set/tests.rs"),
+    ("Store::restore_from_set", "reads a set; opens the copy as `Store::restore_disk` does"),
+    ("Store::restore_from_set_disk", "reads a set; opens the copy as `Store::restore_disk` does"),
     ("StoreOptions::access_policy", "sets an option"),
     ("StoreOptions::clock", "sets an option"),
     ("StoreOptions::create", "sets an option"),
@@ -314,7 +324,7 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
 }
 
 fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 53] = calls! { reads |w, d|
+    let table: [(&'static str, Run); 55] = calls! { reads |w, d|
         "RunStart::start" => start.start(&w.session("ada")),
             where start = stationdb::results::Run::begin("P", "S", "G");
         "Run::resume" => stationdb::results::Run::resume(&ada, &left[0].id.clone().unwrap()),
@@ -358,6 +368,10 @@ fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         "Store::compact" => opened.store.compact(), where mut opened = w;
         "Store::backup" => w.store.backup(w.dir.path().join("backup"), &Control::default());
         "Store::backup_disk" => w.store.backup_disk(&empty(), &Control::default());
+        "Store::backup_to_set" => w.store.backup_to_set(
+            w.dir.path().join("set"), &SetBackupOptions::new(), &Control::default()),
+        "Store::backup_to_set_disk" =>
+            w.store.backup_to_set_disk(&empty(), &SetBackupOptions::new(), &Control::default()),
         "Store::restore_disk" => Store::restore_disk(&d.shared(), &empty(), &Control::default()),
             where () = drop(w);
         "Store::salvage_disk" => Store::salvage_disk(&d.shared(), &empty(), &Control::default()),

@@ -244,6 +244,7 @@ __all__ = [
     "Product",
     "ProgramYield",
     "PropertyQuery",
+    "PruneReport",
     "QueryAssetUtilizationHistoryRequest",
     "QueryAssetsRequest",
     "QueryAssetsResponse",
@@ -271,6 +272,7 @@ __all__ = [
     "ReadWaveformsRequest",
     "RecordKind",
     "RenameColumnsRequest",
+    "RepairReport",
     "ResourceDefinition",
     "ResourceFilterType",
     "ResourcePatch",
@@ -312,7 +314,11 @@ __all__ = [
     "SegmentManifest",
     "SelfCalibration",
     "SeriesPass",
+    "SetBackup",
+    "SetBackupReport",
+    "SetBackups",
     "SetQuotaRequest",
+    "SetReport",
     "SetRetentionRequest",
     "SetSystemConnectionRequest",
     "SetSystemConnectionResponse",
@@ -5441,6 +5447,31 @@ class PropertyQuery(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class PruneReport(Record):
+    """The result of a pruning."""
+
+    #: The backups that were kept.
+    kept: list[int] = _field(default_factory=list)
+    #: The backups that were removed.
+    removed: list[int] = _field(default_factory=list)
+    #: Files of the set that were removed besides.
+    files: int = 0
+    #: Bytes of those files.
+    bytes: int = 0
+    #: Why files stayed although they may not be needed: it cannot be read what a kept backup
+    #: needs.
+    held_back: str | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("kept", "kept", None),
+        ("removed", "removed", None),
+        ("files", "files", None),
+        ("bytes", "bytes", None),
+        ("held_back", "heldBack", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class QueryAssetUtilizationHistoryRequest(Record):
     """A query for utilization history."""
 
@@ -6171,6 +6202,33 @@ class RenameColumnsRequest(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("columns", "columns", ["ColumnRename"]),
         ("metadata_revision", "metadataRevision", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class RepairReport(Record):
+    """The result of a repair."""
+
+    #: Files of the store that were checked.
+    files: int = 0
+    #: Bytes of those files.
+    file_bytes: int = 0
+    #: Files that were damaged or missing and are whole again, by their paths.
+    repaired: list[str] = _field(default_factory=list)
+    #: Bytes of the repaired files.
+    repaired_bytes: int = 0
+    #: Files that stay as they are, up to a thousand, each with the reason.
+    findings: list[Finding] = _field(default_factory=list)
+    #: Number of further findings.
+    findings_left_out: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("files", "files", None),
+        ("file_bytes", "fileBytes", None),
+        ("repaired", "repaired", None),
+        ("repaired_bytes", "repairedBytes", None),
+        ("findings", "findings", ["Finding"]),
+        ("findings_left_out", "findingsLeftOut", None),
     )
 
 
@@ -7024,6 +7082,108 @@ class SelfCalibration(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class SetBackup(Record):
+    """A backup of a set."""
+
+    #: Its number.
+    backup: int = 0
+    #: Time of the store when it began; absent if its manifest cannot be read.
+    taken: datetime | None = None
+    #: Sequence number of the commit that it has; 0 if its manifest cannot be read.
+    sequence: int = 0
+    #: Whether the store may not have made its last commit durable.
+    is_ahead: bool = False
+    #: Rows of the record file.
+    rows: int = 0
+    #: Files.
+    files: int = 0
+    #: Bytes of the files.
+    file_bytes: int = 0
+    #: Number of things that the store lacked or had damaged.
+    findings: int = 0
+    #: Why it cannot be restored as a whole, if that is known.
+    problem: str | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("backup", "backup", None),
+        ("taken", "taken", "time"),
+        ("sequence", "sequence", None),
+        ("is_ahead", "isAhead", None),
+        ("rows", "rows", None),
+        ("files", "files", None),
+        ("file_bytes", "fileBytes", None),
+        ("findings", "findings", None),
+        ("problem", "problem", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class SetBackupReport(Record):
+    """The result of a backup in a set."""
+
+    #: Number of the backup.
+    backup: int = 0
+    #: Time of the store when the backup began.
+    taken: datetime | None = None
+    #: Sequence number of the commit that was copied.
+    sequence: int = 0
+    #: Whether the store may not have made its last commit durable: the backup was made by
+    #: `Store::look`.
+    is_ahead: bool = False
+    #: Rows of the record file in the backup.
+    rows: int = 0
+    #: Files in the backup.
+    files: int = 0
+    #: Files that were copied, because the set did not have them.
+    files_sent: int = 0
+    #: Bytes of the files in the backup.
+    file_bytes: int = 0
+    #: Bytes that were written to the set, of files and of records.
+    written_bytes: int = 0
+    #: Whether an earlier backup was interrupted: its remains were removed or used.
+    went_on: bool = False
+    #: Backups that cannot be read, each with the reason. Nothing of theirs was changed.
+    unreadable: list[str] = _field(default_factory=list)
+    #: What the store lacks or has damaged, up to a thousand findings. Everything else is in the
+    #: backup.
+    findings: list[Finding] = _field(default_factory=list)
+    #: Number of further findings.
+    findings_left_out: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("backup", "backup", None),
+        ("taken", "taken", "time"),
+        ("sequence", "sequence", None),
+        ("is_ahead", "isAhead", None),
+        ("rows", "rows", None),
+        ("files", "files", None),
+        ("files_sent", "filesSent", None),
+        ("file_bytes", "fileBytes", None),
+        ("written_bytes", "writtenBytes", None),
+        ("went_on", "wentOn", None),
+        ("unreadable", "unreadable", None),
+        ("findings", "findings", ["Finding"]),
+        ("findings_left_out", "findingsLeftOut", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class SetBackups(Record):
+    """The backups of a set."""
+
+    #: The backups, the oldest first.
+    backups: list[SetBackup] = _field(default_factory=list)
+    #: Whether a call that writes to the set was interrupted, or still works. Nothing that a backup
+    #: in the list needs is missing for that.
+    is_unfinished: bool = False
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("backups", "backups", ["SetBackup"]),
+        ("is_unfinished", "isUnfinished", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class SetQuotaRequest(Record):
     """Bounds for a workspace; a bound that is absent does not limit. At least one is required."""
 
@@ -7041,6 +7201,34 @@ class SetQuotaRequest(Record):
         ("records_max", "recordsMax", None),
         ("content_bytes_max", "contentBytesMax", None),
         ("rows_max", "rowsMax", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class SetReport(Record):
+    """The result of the verification of a set."""
+
+    #: The backups, the oldest first, each with the first problem that was found in what it needs.
+    backups: list[SetBackup] = _field(default_factory=list)
+    #: Everything that is wrong, up to a thousand findings.
+    findings: list[Finding] = _field(default_factory=list)
+    #: Number of further findings.
+    findings_left_out: int = 0
+    #: Whether a call that writes to the set was interrupted. Nothing that a backup in the list
+    #: needs is missing for that.
+    is_unfinished: bool = False
+    #: Files of the store that were checked, each once.
+    files: int = 0
+    #: Bytes that were checked: of those files, and of the records as they are stored.
+    bytes: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("backups", "backups", ["SetBackup"]),
+        ("findings", "findings", ["Finding"]),
+        ("findings_left_out", "findingsLeftOut", None),
+        ("is_unfinished", "isUnfinished", None),
+        ("files", "files", None),
+        ("bytes", "bytes", None),
     )
 
 

@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::blobs::{BlobEntry, BlobInfo, BlobStore, BlobWriter, ContentReader, check_limit};
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
+use crate::model::{ContentPart, FileRecord, PackageRecord, Resource, StoredContent, UploadChunk};
 use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope};
 use crate::session::{Access, Draft, Engine, Session, View};
 use crate::value::{Control, limits, stored};
@@ -364,6 +364,56 @@ pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
         },
     )?;
     Ok(named)
+}
+
+/// A blob and its content, as a record names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamedBlob {
+    /// Number of the blob.
+    pub(crate) id: u64,
+    /// Length of the content.
+    pub(crate) len: u64,
+    /// XXH3-128 of the content.
+    pub(crate) hash: u128,
+}
+
+/// The blobs that the readable records of a snapshot name.
+///
+/// # Errors
+/// `Corrupt` if the records cannot be walked.
+pub(crate) fn blob_hashes(snapshot: &Snapshot) -> Result<Vec<NamedBlob>> {
+    let source = ReadSource::Snapshot(snapshot);
+    let mut named = Vec::new();
+    let mut add = |content: StoredContent| {
+        if !content.small {
+            named.extend(content.parts.iter().map(|part| NamedBlob {
+                id: part.blob,
+                len: part.size,
+                hash: part.hash(),
+            }));
+        }
+    };
+    each_readable::<FileRecord>(source, &mut |file| add(file.content))?;
+    each_readable::<PackageRecord>(source, &mut |package| add(package.content))?;
+    let mut chunks = source.cursor(Space::UploadChunks, &[], None)?;
+    while let Some((key, value)) = chunks.next()? {
+        if let Ok(chunk) = open_chunk(&key, &value) {
+            add(chunk.content);
+        }
+    }
+    Ok(named)
+}
+
+/// Calls `f` with each record of a kind that is not damaged.
+fn each_readable<R: Resource>(source: ReadSource<'_>, f: &mut dyn FnMut(R)) -> Result<()> {
+    let code = R::KIND.code;
+    let mut cursor = source.with_prefix(Space::Records, &[code])?;
+    while let Some((key, value)) = cursor.next()? {
+        if let Ok(record) = envelope::open(&key, code, &value).and_then(stored::read) {
+            f(record);
+        }
+    }
+    Ok(())
 }
 
 /// Removes the blobs of transactions that were rolled back, and those that could not be removed

@@ -35,6 +35,26 @@ pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     Ok(named)
 }
 
+/// The path and XXH3-128 of each segment file that a snapshot names, without those whose manifest
+/// entry is damaged.
+pub(crate) fn file_hashes(snapshot: &Snapshot) -> Result<Vec<(String, u128)>> {
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
+    let mut hashes = Vec::new();
+    while let Some((key, value)) = cursor.next()? {
+        let Ok(meta) = envelope::from_row::<SegmentMeta>(&key, &value) else { continue };
+        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
+        let (dir, id) = (directory(&hex(table)), number_of(&key));
+        for (name, hash) in
+            [(data_name(id), &meta.data_hash), (summary_name(id), &meta.summary_hash)]
+        {
+            if let Ok(hash) = u128::from_str_radix(hash, 16) {
+                hashes.push((format!("{dir}/{name}"), hash));
+            }
+        }
+    }
+    Ok(hashes)
+}
+
 /// Checks the lengths of all segment files, and with `deep` every byte. Returns the number of files
 /// and bytes checked.
 pub(crate) fn verify(
@@ -101,7 +121,11 @@ fn verify_deleted(
     }
 }
 
-pub(super) fn check_file(
+/// Checks the length of a file, and with `hash`, an XXH3-128 as text, every byte.
+///
+/// # Errors
+/// `Corrupt` if they differ; `Io`; the errors of `control`.
+pub(crate) fn check_file(
     disk: &dyn Disk,
     path: &str,
     len: u64,

@@ -46,7 +46,7 @@ use crate::value::limits;
 
 pub(crate) use appender::{Appender, FindTable, NewRows, StagedRows, commit_all, seal_appended};
 pub(crate) use cache::TableCache;
-pub(crate) use check::{named_files, remove_empty, sweep, verify};
+pub(crate) use check::{check_file, file_hashes, named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
 pub(crate) use delete::delete_rows;
 pub(crate) use deleted::{Cause, check_deleted_rows, deleted_rows, is_deleted_rows};
@@ -81,7 +81,7 @@ pub(crate) use {
 const SEGMENT_ROWS: u64 = 1 << 31;
 
 /// Directory of temporary files. Files that are in it when a store is opened are leftovers.
-const TEMPORARY_DIR: &str = "tmp";
+pub(crate) const TEMPORARY_DIR: &str = "tmp";
 
 /// Where sorts that exceed their memory spill to.
 pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {

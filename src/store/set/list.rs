@@ -1,0 +1,139 @@
+//! The backups of a set.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::layout::{RECORDS, Set, opened, pack_path};
+use super::manifest::Manifest;
+use super::sweep::Manifests;
+use crate::disk::SharedDisk;
+use crate::error::Result;
+use crate::session::guarded;
+use crate::store::open::Store;
+
+/// A backup of a set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SetBackup {
+    /// Its number.
+    pub backup: u64,
+    /// Time of the store when it began; absent if its manifest cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<DateTime<Utc>>,
+    /// Sequence number of the commit that it has; 0 if its manifest cannot be read.
+    pub sequence: u64,
+    /// Whether the store may not have made its last commit durable.
+    pub is_ahead: bool,
+    /// Rows of the record file.
+    pub rows: u64,
+    /// Files.
+    pub files: u64,
+    /// Bytes of the files.
+    pub file_bytes: u64,
+    /// Number of things that the store lacked or had damaged.
+    pub findings: u64,
+    /// Why it cannot be restored as a whole, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl SetBackup {
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        Self {
+            backup: manifest.backup,
+            taken: Some(manifest.taken),
+            sequence: manifest.sequence,
+            is_ahead: manifest.is_ahead,
+            rows: manifest.rows,
+            files: manifest.files,
+            file_bytes: manifest.file_bytes,
+            findings: manifest.findings,
+            problem: None,
+        }
+    }
+
+    fn unreadable(backup: u64, problem: &str) -> Self {
+        Self {
+            backup,
+            taken: None,
+            sequence: 0,
+            is_ahead: false,
+            rows: 0,
+            files: 0,
+            file_bytes: 0,
+            findings: 0,
+            problem: Some(problem.to_owned()),
+        }
+    }
+}
+
+/// The backups of a set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SetBackups {
+    /// The backups, the oldest first.
+    pub backups: Vec<SetBackup>,
+    /// Whether a call that writes to the set was interrupted, or still works. Nothing that a
+    /// backup in the list needs is missing for that.
+    pub is_unfinished: bool,
+}
+
+impl Store {
+    /// The backups of the set in `directory`. Only their manifests are read, and whether their
+    /// records are there; [`Store::verify_set`] reads everything.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no directory; `NotAStore` if it has no set; `NewerFormat`, `Corrupt`,
+    /// `Io`.
+    pub fn list_backups(directory: impl AsRef<Path>) -> Result<SetBackups> {
+        let path = directory.as_ref();
+        let attempt = format!("listing the backups in {}", path.display());
+        let disk = opened(path, &attempt)?;
+        guarded("listing the backups", || list(disk)).map_err(|error| error.context(attempt))
+    }
+
+    /// As [`Store::list_backups`], of a disk: for tests on the simulated disk.
+    ///
+    /// # Errors
+    /// As [`Store::list_backups`].
+    #[cfg(any(test, feature = "faults"))]
+    pub fn list_backups_disk(set: &SharedDisk) -> Result<SetBackups> {
+        guarded("listing the backups", || list(set.clone()))
+    }
+}
+
+fn list(disk: SharedDisk) -> Result<SetBackups> {
+    let set = Set::seen(disk)?;
+    let manifests = Manifests::of(&set)?;
+    let mut backups = backups_of(&manifests);
+    let packs: HashMap<u64, u64> = set.numbered(RECORDS)?.into_iter().collect();
+    for manifest in &manifests.readable {
+        let lost = manifest.packs.iter().find(|pack| packs.get(&pack.pack) != Some(&pack.bytes));
+        let problem = lost.map(|pack| match packs.get(&pack.pack) {
+            None => format!("{} is missing", pack_path(pack.pack)),
+            Some(len) => {
+                format!("{} has {len} bytes instead of {}", pack_path(pack.pack), pack.bytes)
+            }
+        });
+        if let Some(backup) = backups.iter_mut().find(|backup| backup.backup == manifest.backup) {
+            backup.problem = problem;
+        }
+    }
+    Ok(SetBackups { backups, is_unfinished: set.is_unfinished()? })
+}
+
+/// All backups in their order, as their manifests describe them.
+pub(super) fn backups_of(manifests: &Manifests) -> Vec<SetBackup> {
+    let unreadable = manifests.unreadable.iter();
+    let unreadable =
+        unreadable.map(|(backup, error)| SetBackup::unreadable(*backup, error.message()));
+    let mut backups: Vec<SetBackup> =
+        manifests.readable.iter().map(SetBackup::of).chain(unreadable).collect();
+    backups.sort_unstable_by_key(|backup| backup.backup);
+    backups
+}

@@ -1,0 +1,35 @@
+//! Backup sets: a directory with many backups of one store, in which each thing is once.
+//!
+//! Segments and contents never change, so each is an object that is sent once and recognised by its
+//! name. The rows of the records are cut into chunks at places that follow from the keys, and a
+//! backup writes the chunks that the one before it does not have, most of them as a difference. The
+//! bytes are in `docs/format.md`.
+//!
+//! What must hold: a manifest gets its name after everything that it needs is durable, and nothing
+//! that a manifest needs is changed or removed. So an interruption leaves every earlier backup.
+
+mod backup;
+mod chunks;
+mod earlier;
+mod layout;
+mod list;
+mod manifest;
+mod objects;
+mod pace;
+mod pack;
+mod point;
+mod prune;
+mod repair;
+mod restore;
+mod rows;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use backup::{SetBackupOptions, SetBackupReport};
+pub use list::{SetBackup, SetBackups};
+pub use point::RestorePoint;
+pub use prune::{PruneReport, SetRetention};
+pub use repair::RepairReport;
+pub use verify::SetReport;

@@ -1,0 +1,195 @@
+//! Makes a store from a backup of a set.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use super::chunks::Packs;
+use super::layout::{Set, opened, pack_path};
+use super::manifest::Manifest;
+use super::objects::Object;
+use super::point::RestorePoint;
+use super::rows::each_row;
+use super::sweep::{Manifests, each_chunk, each_file};
+use crate::disk::{SharedDisk, copy_file_as, parent};
+use crate::error::{Error, Result};
+use crate::records::{RecordFile, RecordFileOptions, Space};
+use crate::session::guarded;
+use crate::store::backup::{BackupReport, RowCopy, failed, prepare_target};
+use crate::store::findings::VerifyReport;
+use crate::store::open::Store;
+use crate::store::restore::{check_target, finish};
+use crate::store::{directory, format};
+use crate::value::{Control, limits};
+
+const LOST: &str = "restore another backup of the set";
+
+impl Store {
+    /// Makes a store in `target` as it was at `at`, from the set in `set`. The target must be
+    /// missing, empty, or left by an interrupted restore. The set is only read.
+    ///
+    /// Every checksum is checked. Damage of the backup does not fail the restore but is reported
+    /// in [`BackupReport::findings`], because the rest of the store is usable.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no directory `set`, or no such point in it: the message has the
+    /// nearest ones; `NotAStore` if there is no set, or the target contains something; `Locked`
+    /// while a backup writes to the set; `Corrupt` if the manifest of the backup, or so much of its
+    /// records is damaged that the store cannot be opened; `NewerFormat`, `OlderFormat`, `NoSpace`,
+    /// `Io`; the errors of `control`.
+    pub fn restore_from_set(
+        set: impl AsRef<Path>,
+        at: RestorePoint,
+        target: impl AsRef<Path>,
+        control: &Control,
+    ) -> Result<BackupReport> {
+        let (from, to) = (set.as_ref(), target.as_ref());
+        let attempt = format!("restoring {} from the set {}", to.display(), from.display());
+        let set = opened(from, &attempt)?;
+        let found = guarded("reading the backup set", || Found::at(set, at))
+            .map_err(|error| error.context(&attempt))?;
+        let target: SharedDisk = directory::made(to, &attempt)?;
+        guarded("restoring", || restore(&found, &target, control))
+            .map_err(|error| error.context(attempt))
+    }
+
+    /// As [`Store::restore_from_set`], from one disk to another: for tests on the simulated disk.
+    ///
+    /// # Errors
+    /// As [`Store::restore_from_set`].
+    #[cfg(any(test, feature = "faults"))]
+    pub fn restore_from_set_disk(
+        set: &SharedDisk,
+        at: RestorePoint,
+        target: &SharedDisk,
+        control: &Control,
+    ) -> Result<BackupReport> {
+        guarded("restoring", || restore(&Found::at(set.clone(), at)?, target, control))
+    }
+}
+
+/// A backup of an open set.
+struct Found {
+    set: Set,
+    manifest: Manifest,
+}
+
+impl Found {
+    fn at(disk: SharedDisk, at: RestorePoint) -> Result<Self> {
+        let set = Set::shared(disk)?;
+        let manifest = at.find(&Manifests::of(&set)?)?.clone();
+        Ok(Self { set, manifest })
+    }
+}
+
+/// Writes the store. The order is that of a restore of a whole backup: the marker is durable first,
+/// then all files, then FORMAT, and the marker goes last.
+fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+    let Found { set, manifest } = found;
+    check_target(target)?;
+    prepare_target(target)?;
+    let mut lost = VerifyReport::default();
+    write_records(set, manifest, target, control, &mut lost)?;
+    let mut report = BackupReport::default();
+    write_files(set, manifest, target, control, &mut lost, &mut report)?;
+    report.findings = lost.findings;
+    format::write(target, set.seed)?;
+    finish(target, control, report)
+}
+
+fn write_records(
+    set: &Set,
+    manifest: &Manifest,
+    target: &SharedDisk,
+    control: &Control,
+    lost: &mut VerifyReport,
+) -> Result<()> {
+    let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
+    RecordFile::create(target, options, &[])?;
+    let mut copy = RecordFile::open(target, options)?;
+    let mut rows = RowCopy::new(&copy, control, 0);
+    let mut packs = Packs::new(&set.disk);
+    let unread = std::cell::RefCell::new(&mut *lost);
+    let tell = |pack: u64, error: &Error| {
+        unread.borrow_mut().find(&pack_path(pack), "rows of the records", error.message(), LOST);
+    };
+    each_chunk(
+        &mut packs,
+        &manifest.row_lists,
+        &mut |list, error| {
+            tell(list.at.pack, &error);
+            Ok(())
+        },
+        &mut |packs, chunk| {
+            control.check()?;
+            let bytes = match packs.read(chunk) {
+                Err(error) if error.is_damage() => {
+                    tell(chunk.at.pack, &error);
+                    return Ok(());
+                }
+                bytes => bytes?,
+            };
+            each_row(&bytes, &mut |tag, key, value| match Space::from_number(tag) {
+                Some(space) => rows.add(space, key.to_vec(), value.to_vec()),
+                None => Err(Error::corrupt(format!("the backup has rows of the space {tag}"))),
+            })
+        },
+    )?;
+    rows.finish()?;
+    // Nothing else uses the copy yet, so all its pages can be read from the medium.
+    if !copy.check_pages()? {
+        return Err(Error::corrupt(
+            "records.redb of the restored store differs from what was written; use another medium",
+        ));
+    }
+    Ok(())
+}
+
+/// Copies the files. What is missing in the set, or damaged there, is found when the store is
+/// verified, because the records name it.
+fn write_files(
+    set: &Set,
+    manifest: &Manifest,
+    target: &SharedDisk,
+    control: &Control,
+    lost: &mut VerifyReport,
+    report: &mut BackupReport,
+) -> Result<()> {
+    let mut files: Vec<(String, Object)> = Vec::new();
+    let mut packs = Packs::new(&set.disk);
+    let listed =
+        each_file(&mut packs, manifest, &mut HashSet::new(), control, &mut |path, file| {
+            files.extend(file.map(|object| (path, object)));
+            Ok(())
+        });
+    match listed {
+        Err(error) if error.is_damage() => {
+            lost.find("records", "the list of files", error.message(), LOST);
+        }
+        listed => listed?,
+    }
+    let attempt = failed("copying the files of the backup");
+    let mut directories = BTreeSet::new();
+    let mut done = 0;
+    for (path, object) in files {
+        let from = object.path();
+        if !set.disk.exists(&from).map_err(&attempt)? {
+            continue;
+        }
+        let directory = parent(&path).to_owned();
+        target.create_dir_all(&directory).map_err(&attempt)?;
+        if target.exists(&path).map_err(&attempt)? {
+            target.remove_file(&path).map_err(&attempt)?;
+        }
+        copy_file_as(&*set.disk, &from, &**target, &path, |step| {
+            control.check()?;
+            done += step;
+            control.report(done, Some(manifest.file_bytes), "bytes");
+            Ok(())
+        })?;
+        directories.insert(parent(&directory).to_owned());
+        directories.insert(directory);
+        report.files += 1;
+        report.file_bytes += object.len;
+    }
+    directories.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}

@@ -1,0 +1,156 @@
+//! The manifests of a set, what they need together, and the files that none of them needs.
+
+use std::collections::HashSet;
+
+use super::chunks::{Chunk, Packs, Place, list_entries};
+use super::layout::{BACKUPS, NEW, OBJECTS, RECORDS, Set, failed, pack_path};
+use super::manifest::Manifest;
+use super::objects::Object;
+use super::rows::{FILE, each_row};
+use crate::disk::walk;
+use crate::error::{Error, Result};
+use crate::value::Control;
+
+/// The manifests of a set: those that can be read, in order, and the others with the reason.
+pub(super) struct Manifests {
+    pub(super) readable: Vec<Manifest>,
+    pub(super) unreadable: Vec<(u64, Error)>,
+}
+
+impl Manifests {
+    /// Reads all manifests.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be listed.
+    pub(super) fn of(set: &Set) -> Result<Self> {
+        let mut manifests = Self { readable: Vec::new(), unreadable: Vec::new() };
+        for (backup, _) in set.numbered(BACKUPS)? {
+            match Manifest::read(set, backup) {
+                Ok(manifest) => manifests.readable.push(manifest),
+                Err(error) => manifests.unreadable.push((backup, error)),
+            }
+        }
+        Ok(manifests)
+    }
+
+    /// The number of the next backup: no pack and no manifest has it or a greater one.
+    pub(super) fn next(&self, set: &Set) -> Result<u64> {
+        let known = self.readable.iter().map(|manifest| manifest.backup);
+        let known = known.chain(self.unreadable.iter().map(|(backup, _)| *backup));
+        let packs = set.numbered(RECORDS)?.into_iter().map(|(pack, _)| pack);
+        Ok(known.chain(packs).max().unwrap_or(0).saturating_add(1))
+    }
+
+    /// Whether all manifests can be read, so that it is known what is needed.
+    pub(super) fn are_all(&self) -> bool {
+        self.unreadable.is_empty()
+    }
+}
+
+/// Files that were removed, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Removed {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// Removes what interrupted calls have left: incomplete files, and packs that no manifest needs.
+/// Does nothing when a manifest cannot be read.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn clean(set: &Set, manifests: &Manifests) -> Result<Removed> {
+    let attempt = failed("removing what an interrupted backup left");
+    let mut removed = Removed::default();
+    if !manifests.are_all() {
+        return Ok(removed);
+    }
+    let needed: HashSet<u64> =
+        manifests.readable.iter().flat_map(|manifest| &manifest.packs).map(|p| p.pack).collect();
+    let mut gone: Vec<(String, u64)> = Vec::new();
+    for (pack, len) in set.numbered(RECORDS)? {
+        if !needed.contains(&pack) {
+            gone.push((pack_path(pack), len));
+        }
+    }
+    for directory in [BACKUPS, OBJECTS] {
+        let files = walk(&*set.disk, directory).map_err(&attempt)?;
+        gone.extend(files.into_iter().filter(|(path, _)| path.ends_with(NEW)));
+    }
+    for (path, len) in gone {
+        set.disk.remove_file(&path).map_err(&attempt)?;
+        removed.files += 1;
+        removed.bytes += len;
+    }
+    Ok(removed)
+}
+
+/// Makes the names in a set durable that an interrupted call may have left without a sync.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn sync_names(set: &Set) -> Result<()> {
+    let attempt = failed("syncing the backup set");
+    let objects = set.disk.list(OBJECTS).map_err(&attempt)?;
+    for entry in objects.into_iter().filter(|entry| entry.is_dir) {
+        set.disk.sync_dir(&format!("{OBJECTS}/{}", entry.name)).map_err(&attempt)?;
+    }
+    [OBJECTS, RECORDS, BACKUPS, ""]
+        .iter()
+        .try_for_each(|directory| set.disk.sync_dir(directory).map_err(&attempt))
+}
+
+/// Calls `f` with each chunk of lists, and `lost` with each list that cannot be read.
+///
+/// # Errors
+/// Those of `f` and `lost`.
+pub(super) fn each_chunk(
+    packs: &mut Packs,
+    lists: &[Chunk],
+    lost: &mut dyn FnMut(&Chunk, Error) -> Result<()>,
+    f: &mut dyn FnMut(&mut Packs, &Chunk) -> Result<()>,
+) -> Result<()> {
+    for list in lists {
+        match packs.read(list).and_then(|bytes| list_entries(&bytes)) {
+            Ok(chunks) => chunks.iter().try_for_each(|chunk| f(packs, chunk))?,
+            Err(error) if error.is_damage() => lost(list, error)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Calls `f` with the files of a backup. Chunks in `seen` are left out, and those that were read
+/// are added.
+///
+/// # Errors
+/// `Corrupt` if they cannot be read; those of `f` and of `control`.
+pub(super) fn each_file(
+    packs: &mut Packs,
+    manifest: &Manifest,
+    seen: &mut HashSet<Place>,
+    control: &Control,
+    f: &mut dyn FnMut(String, Option<Object>) -> Result<()>,
+) -> Result<()> {
+    let lists: Vec<Chunk> =
+        manifest.file_lists.iter().filter(|list| !seen.contains(&list.at)).copied().collect();
+    let mut lost = |_: &Chunk, error| Err(error);
+    each_chunk(packs, &lists, &mut lost, &mut |packs, chunk| {
+        control.check()?;
+        if seen.contains(&chunk.at) {
+            return Ok(());
+        }
+        let rows = packs.read(chunk)?;
+        each_row(&rows, &mut |tag, path, row| match tag {
+            FILE => {
+                let (path, object) = Object::from_row(path, row)?;
+                f(path, object)
+            }
+            _ => Err(Error::corrupt("the list of files of the backup has other rows")),
+        })?;
+        seen.insert(chunk.at);
+        Ok(())
+    })?;
+    seen.extend(lists.iter().map(|list| list.at));
+    Ok(())
+}
