@@ -89,7 +89,9 @@ fn the_default_commands_compile_the_default_members_and_pages_alone() {
         .filter(|package| package["source"].is_null())
         .filter_map(|package| text(&package["name"]))
         .collect();
-    for other in ["c", "formats", "cli", "sql", "lake", "cluster", "server-example", "python"] {
+    let others =
+        ["c", "formats", "cli", "sql", "lake", "cluster", "powerfs", "server-example", "python"];
+    for other in others {
         assert!(own.contains(format!("stationdb-{other}").as_str()), "{other}: {own:?}");
     }
     let compiled = default_commands();

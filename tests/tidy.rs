@@ -173,8 +173,8 @@ fn every_bound_is_tried() {
 fn sizes_of_suites_are_in_one_file() {
     const HOME: &str = "tests/common/sizes.rs";
     let folders = [
-        "src", "tests", "c", "cli", "cluster", "examples", "formats", "lake", "python", "report",
-        "sql",
+        "src", "tests", "c", "cli", "cluster", "examples", "formats", "lake", "powerfs", "python",
+        "report", "sql",
     ];
     let files: Vec<_> = folders.into_iter().flat_map(sources::rust_files).collect();
     assert!(files.iter().any(|(path, _)| path == HOME), "{HOME} was not found");
@@ -208,7 +208,7 @@ fn the_night_runs_each_suite_that_has_a_long_form() {
         .collect();
     assert!(suites.len() > 25, "{suites:?}");
     let mut problems = Vec::new();
-    for (path, text) in ["src", "tests", "c", "lake", "cluster", "report", "sql"]
+    for (path, text) in ["src", "tests", "c", "lake", "cluster", "powerfs", "report", "sql"]
         .into_iter()
         .flat_map(sources::rust_files)
     {

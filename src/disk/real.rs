@@ -134,10 +134,18 @@ impl RealDisk {
                 continue;
             }
             let path = entry.path();
-            // Without the locked file, the directory is empty, or somebody removes it.
-            let Ok(hold) = OpenOptions::new().write(true).open(path.join(HOLD)) else {
-                let _ = fs::remove_dir(&path);
-                continue;
+            let open = |create| {
+                OpenOptions::new().write(true).create(create).truncate(false).open(path.join(HOLD))
+            };
+            // Without the locked file, the directory is empty, somebody removes it, or a power cut
+            // left the other files alone. A process that makes one has the locked file first.
+            let hold = match open(false) {
+                Ok(hold) => hold,
+                Err(_) if fs::remove_dir(&path).is_ok() => continue,
+                Err(_) => {
+                    let Ok(hold) = open(true) else { continue };
+                    hold
+                }
             };
             let hold = RealFile::new(hold);
             if hold.try_lock()? {
@@ -599,6 +607,27 @@ mod tests {
         fs::rename(dir.path().join("store"), dir.path().join("moved")).unwrap();
         assert!(disk.create_dir_all("tables").is_err());
         assert!(!dir.path().join("store").exists());
+    }
+
+    #[test]
+    fn abandoned_directories_go_with_and_without_their_locked_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let live = RealDisk::temporary(&path("c-live")).unwrap();
+        live.open("f", Mode::CreateNew).unwrap();
+        for name in ["c-empty", "c-killed", "c-cut-off", "other"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        for file in ["c-killed/f", "c-killed/HOLD", "c-cut-off/f", "other/f"] {
+            fs::write(path(file), b"x").unwrap();
+        }
+        RealDisk::remove_abandoned(dir.path(), |name| name.starts_with("c-")).unwrap();
+        let left: Vec<_> = RealDisk::open(dir.path()).unwrap().list("").unwrap();
+        let left: Vec<_> = left.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(left, ["c-live", "other"]);
+        assert!(live.exists("f").unwrap());
+        drop(live);
+        assert!(!path("c-live").exists());
     }
 
     #[cfg(unix)]

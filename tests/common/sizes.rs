@@ -109,6 +109,12 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("tables", 150, 10_000),
     // Damaged pages of the record file.
     ("pages", 2_500, 1_000_000),
+    // States after power cuts under a real process, for each workload.
+    ("power_states", 24, 800),
+    // The same on file systems of Linux: cuts of their device, shutdowns, and faults of the device.
+    ("device_states", 4, 120),
+    ("device_shutdowns", 2, 40),
+    ("device_faults", 2, 40),
     // Places at which an engine panics, for each public call, reads of a call of which each panics
     // (of more, three), and damaged pages below them.
     ("panics", 40, 1_000_000),

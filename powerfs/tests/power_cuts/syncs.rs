@@ -1,0 +1,61 @@
+//! Each kind of sync is taken out of the real disk, and has to be missed.
+
+use stationdb_powerfs::{Kept, SyncKind};
+
+use crate::ground::Ground;
+use crate::harness::{End, Plan, explore, is_skipped};
+use crate::works::{self, Work};
+use crate::{peers, sizes};
+
+/// States within which a missing sync has to be found.
+const STATES_MAX: u64 = 200;
+
+/// A workload whose syncs of a kind, of the paths that match, do nothing.
+fn is_missed(what: &str, work: Work, kind: SyncKind, matches: fn(&str) -> bool) {
+    if is_skipped(what, Ground::Lossy) {
+        return;
+    }
+    let kept = Kept::all_but(kind, matches);
+    let plan = Plan { work, ground: Ground::Lossy, end: End::Cut, kept };
+    let explored = explore(&plan, sizes::seed(), STATES_MAX);
+    assert!(explored.ignored_syncs > 0, "{what}: there is no such sync");
+    let Some(problem) = &explored.problem else {
+        panic!("{what}: not missed in {explored}");
+    };
+    let text: String = problem.lines().next().unwrap_or_default().chars().take(200).collect();
+    println!("{what}: missed after {} states: {text}", explored.states);
+}
+
+macro_rules! removed {
+    ($($test:ident: $work:expr, $kind:ident, $matches:expr;)*) => {
+        $(#[test]
+        fn $test() {
+            is_missed(stringify!($test), $work, SyncKind::$kind, $matches);
+        })*
+    };
+}
+
+removed! {
+    every_fsync_is_missed: works::station(), File, |_| true;
+    every_fdatasync_is_missed: works::station(), Data, |_| true;
+    every_sync_of_a_directory_is_missed: works::station(), Directory, |_| true;
+    fdatasync_of_the_journal_is_missed: works::station(), Data, |path| path.contains("/journal.");
+    fdatasync_of_the_record_file_is_missed: works::compactions(), Data, |path| {
+        path.contains("/records.redb")
+    };
+    fsync_of_contents_is_missed: works::station(), File, |path| path.contains("/files/");
+    fsync_of_segments_is_missed: works::station(), File, |path| path.contains("/tables/");
+    sync_of_the_store_directory_is_missed: works::station(), Directory, |path| path == "/store";
+    sync_of_the_directories_of_contents_is_missed: works::station(), Directory, |path| {
+        path.starts_with("/store/files")
+    };
+    sync_of_the_directories_of_segments_is_missed: works::station(), Directory, |path| {
+        path.starts_with("/store/tables")
+    };
+    sync_of_the_parent_is_missed: works::station(), Directory, str::is_empty;
+    fsync_of_a_backup_is_missed: works::backups(), File, |path| path.starts_with("/backup");
+    sync_of_the_directories_of_a_backup_is_missed: works::backups(), Directory, |path| {
+        path.starts_with("/backup")
+    };
+    fdatasync_of_redb_is_missed: peers::redb(), Data, |_| true;
+}
