@@ -398,7 +398,8 @@ fn labview(lines: &Lines<'_>, at: At, found: &mut Dialect) -> Option<At> {
 /// Finds the form of the text that begins with `head`.
 ///
 /// # Errors
-/// `InvalidArgument` for a text in UTF-16 without its mark, and for lines to skip that are not there.
+/// `InvalidArgument` for a text in UTF-16 without its mark, and for lines to skip that are not
+/// there.
 pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect> {
     let bytes = &head.bytes[..];
     if let Some(what) = foreign::known(bytes) {

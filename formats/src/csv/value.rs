@@ -10,8 +10,8 @@ pub(super) const NULL_TEXTS: [&str; 9] =
     ["NA", "N/A", "n/a", "#N/A", "null", "NULL", "Null", "<NA>", "\\N"];
 
 /// Whether a text of a column of this type is null. A quoted empty text is one except in columns of
-/// texts: programs that quote every value have no other form for it. So are the texts that a maker of
-/// loggers has for no value.
+/// texts: programs that quote every value have no other form for it. So are the texts that a maker
+/// of loggers has for no value.
 pub(super) fn is_null(
     text: &str,
     is_quoted: bool,

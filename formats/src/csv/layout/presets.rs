@@ -19,8 +19,8 @@ pub(in crate::csv) struct Preset {
     pub(super) from: usize,
     /// The names of the columns where no line has them; the last ones if there are fewer columns.
     pub(super) names: &'static [&'static str],
-    /// The lines of the header that have the units of columns, by their keys: of columns that a line
-    /// names, that of the first column, and that with a field for each of the others.
+    /// The lines of the header that have the units of columns, by their keys: of columns that a
+    /// line names, that of the first column, and that with a field for each of the others.
     pub(super) unit_keys: &'static [&'static str],
     /// Lines between the names and the rows; found in them if unknown. The first one has units.
     pub(super) below: Option<usize>,
