@@ -332,6 +332,8 @@ pub enum RowFormat {
     Parquet,
     /// An Arrow IPC stream.
     Arrow,
+    /// TDMS, for `LabVIEW`.
+    Tdms,
 }
 
 /// Which rows of a table.

@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 
 use stationdb::prelude::*;
 use stationdb::serde_json::json;
-use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest, TableMetadata};
+use stationdb::tables::{
+    ColumnOrderBy, ExportFormat, ExportTableDataRequest, ScanRequest, TableId, TableMetadata,
+};
+use stationdb::{Control, Result};
+use stationdb_formats::ExportFiles as _;
+use stationdb_formats::tdms::ExportTdmsRequest;
 
 use crate::args::{Export, RowFormat};
 use crate::conditions;
@@ -72,6 +77,7 @@ pub fn format_of(chosen: Option<RowFormat>, path: Option<&Path>) -> RowFormat {
     chosen.unwrap_or(match extension.to_str() {
         Some("parquet" | "pq") => RowFormat::Parquet,
         Some("arrow" | "arrows" | "ipc") => RowFormat::Arrow,
+        Some("tdms") => RowFormat::Tdms,
         _ => RowFormat::Csv,
     })
 }
@@ -81,17 +87,37 @@ pub fn has_column(table: &TableMetadata, name: &str) -> bool {
     table.columns.iter().flatten().any(|column| column.name == name)
 }
 
+/// Writes rows in a format. Returns their number.
+fn write(
+    session: &impl TableService,
+    id: &TableId,
+    format: RowFormat,
+    rows: ScanRequest,
+    out: &mut (impl Write + Send),
+    control: &Control,
+) -> Result<u64> {
+    let format = match format {
+        RowFormat::Csv => ExportFormat::Csv,
+        RowFormat::Parquet => ExportFormat::Parquet,
+        RowFormat::Arrow => ExportFormat::ArrowStream,
+        RowFormat::Tdms => {
+            let request = ExportTdmsRequest::new().rows(rows);
+            return session.export_tdms(id, request, out, control);
+        }
+    };
+    let mut request = ExportTableDataRequest::new(format);
+    (request.columns, request.filters) = (rows.columns, rows.filters);
+    (request.order_by, request.take) = (rows.order_by, rows.take);
+    session.export_table_data(id, request, out, control)
+}
+
 pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
     let session = desk.session();
     let table = kinds::metadata(&session, &export.table)?;
     let id = table.id.clone().unwrap_or_default();
     let target = export.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = format_of(export.format, target);
-    let mut request = ExportTableDataRequest::new(match format {
-        RowFormat::Csv => ExportFormat::Csv,
-        RowFormat::Parquet => ExportFormat::Parquet,
-        RowFormat::Arrow => ExportFormat::ArrowStream,
-    });
+    let mut request = ScanRequest::new();
     request.filters = Some(conditions::filters(&table, &export.range)?);
     let is_column = |name: &str| has_column(&table, name);
     request.columns = Some(names(&export.columns, is_column));
@@ -116,12 +142,12 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
         // Bars and rows would mix on one terminal.
         let control = if output.is_terminal { control.without_progress() } else { control };
         let mut out = BufWriter::new(io::stdout());
-        session.export_table_data(&id, request, &mut out, &control)?;
+        write(&session, &id, format, request, &mut out, &control)?;
         return out.flush().map_err(crate::output::failed);
     };
     let draft = DraftFile::new(target, "")?;
     let mut out = BufWriter::new(draft.create()?);
-    let rows = session.export_table_data(&id, request, &mut out, &control)?;
+    let rows = write(&session, &id, format, request, &mut out, &control)?;
     let file = out.into_inner().map_err(|error| draft.failed(error.error()))?;
     file.sync_all().map_err(|error| draft.failed(&error))?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());

@@ -46,6 +46,13 @@ fn the_bytes_of_a_file_come_before_its_name() {
     bench.good(&["export", "Loop", "-o", "rows", "--as", "arrow"]);
     assert_eq!(bench.json(&["import", "rows", "--into", "Loop"])["rows"], 5000);
     assert_eq!(tables(&bench), ["Loop", "loop"]);
+    // A table comes back from a file for LabVIEW.
+    bench.good(&["export", "Loop", "-o", "back.tdms", "--columns", "t,volts"]);
+    bench.good(&["import", "back.tdms", "--name", "Back", "--index", "t"]);
+    assert_eq!(
+        bench.good(&["export", "Back/Loop"]),
+        bench.good(&["export", "Loop", "--columns", "t,volts"])
+    );
     std::fs::write(bench.path("x.csv"), b"\x1f\x8b\x08\0").unwrap();
     let told = bench.run(&["import", "x.csv"]).bad(2);
     assert!(told.starts_with("importing x.csv: ") && told.contains("gzip"), "{told}");

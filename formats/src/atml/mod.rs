@@ -73,7 +73,8 @@ fn import_named(
     name: Option<&str>,
     options: &ResultOptions,
 ) -> Result<ResultsReport> {
-    let (results, told) = document::read(bytes, options)?;
+    let (results, mut told) = document::read(bytes, options)?;
+    told.note_starts(&results);
     let original = Original {
         bytes,
         name,

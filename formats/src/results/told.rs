@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::step::NewResult;
 use crate::limits::RESULTS_WARNINGS;
 
 /// Bytes of a warning from which on its end is left out.
@@ -27,6 +28,14 @@ impl Told {
             return;
         }
         self.notes.entry(what).or_insert((0, line)).0 += 1;
+    }
+
+    /// Notes the results whose start is the time of their import.
+    pub(crate) fn note_starts(&mut self, results: &[NewResult]) {
+        let without = results.iter().filter(|result| result.request.started_at.is_none());
+        for _ in without {
+            self.note(0, "a result has no start, and starts at the time of the import");
+        }
     }
 
     /// The warnings.

@@ -79,7 +79,8 @@ fn import_named(
     name: Option<&str>,
     options: &ImportOptions,
 ) -> Result<ResultsReport> {
-    let (results, told) = read(bytes, options)?;
+    let (results, mut told) = read(bytes, options)?;
+    told.note_starts(&results);
     let original = Original {
         bytes,
         name,

@@ -71,7 +71,8 @@ fn import_named(
     name: Option<&str>,
     options: &ResultOptions,
 ) -> Result<ResultsReport> {
-    let (results, told) = report::read(bytes, options)?;
+    let (results, mut told) = report::read(bytes, options)?;
+    told.note_starts(&results);
     let original = Original {
         bytes,
         name,

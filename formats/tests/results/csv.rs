@@ -142,10 +142,11 @@ fn measurements_without_a_status_are_judged() {
         plain("sn,test,reading,low,high\nA,x,1,1,2\nA,y,3,1,2\nA,z,3,,\nA,w,n,1,2\n");
     assert_eq!(shown(&found[0].1), ["x PASSED", "y FAILED", "z DONE", "w DONE"]);
     assert_eq!(status_of(&found[0].0), "FAILED");
-    assert_eq!(
-        warnings,
-        ["a measurement without a status was judged by its limits, 2 times, first in line 2"]
-    );
+    let expected = [
+        "a measurement without a status was judged by its limits, 2 times, first in line 2",
+        "a result has no start, and starts at the time of the import",
+    ];
+    assert_eq!(warnings, expected);
 }
 
 #[test]
@@ -188,7 +189,11 @@ fn columns_of_measurements() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains("there is no column \"z\""), "{error}");
     let (_, warnings) = plain("sn,a\nS,x\n");
-    assert_eq!(warnings, ["no column has measurements; name them with measurements or columns"]);
+    let expected = [
+        "a result has no start, and starts at the time of the import",
+        "no column has measurements; name them with measurements or columns",
+    ];
+    assert_eq!(warnings, expected);
 }
 
 #[test]
@@ -212,7 +217,7 @@ fn dates_and_times() {
     // A guessed column that has no times is none.
     let (found, warnings) = plain("sn,start,x\nS,warm,1\n");
     assert_eq!(found[0].0.properties.as_ref().unwrap()["start"].as_deref(), Some("warm"));
-    assert!(warnings[0].contains("\"warm\" is no time"), "{warnings:?}");
+    assert!(warnings[1].contains("\"warm\" is no time"), "{warnings:?}");
     let told = ImportOptions::new().map("startedAt", "start");
     assert!(import(&bench, "sn,start,x\nS,warm,1\n", &told).is_err());
 }
