@@ -35,6 +35,20 @@ pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     Ok(named)
 }
 
+/// Path, length and hash of the files of the segment in a row of the manifest.
+///
+/// # Errors
+/// `Corrupt` if the row is damaged.
+pub(crate) fn segment_files(key: &[u8], value: &[u8]) -> Result<[(String, u64, String); 2]> {
+    let meta: SegmentMeta = envelope::from_row(key, value)?;
+    let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
+    let dir = directory(&hex(table));
+    Ok([
+        (format!("{dir}/{}", data_name(meta.id)), meta.data_bytes, meta.data_hash),
+        (format!("{dir}/{}", summary_name(meta.id)), meta.summary_bytes, meta.summary_hash),
+    ])
+}
+
 /// Checks the lengths of all segment files, and with `deep` every byte. Returns the number of files
 /// and bytes checked.
 pub(crate) fn verify(
@@ -48,18 +62,11 @@ pub(crate) fn verify(
     let (mut files, mut bytes) = (0, 0);
     while let Some((key, value)) = cursor.next()? {
         control.check()?;
-        let meta: SegmentMeta = envelope::from_row(&key, &value)?;
-        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
-        let dir = directory(&hex(table));
-        for (name, len, hash) in [
-            (data_name(meta.id), meta.data_bytes, &meta.data_hash),
-            (summary_name(meta.id), meta.summary_bytes, &meta.summary_hash),
-        ] {
-            let path = format!("{dir}/{name}");
+        for (path, len, hash) in segment_files(&key, &value)? {
             files += 1;
             bytes += len;
-            if let Err(error) = check_file(&*engine.disk, &path, len, deep.then_some(hash), control)
-            {
+            let hash = deep.then_some(&hash);
+            if let Err(error) = check_file(&*engine.disk, &path, len, hash, control) {
                 if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) {
                     return Err(error);
                 }
