@@ -347,6 +347,16 @@ pub mod search {
     pub use crate::services::SearchService;
 }
 
+/// How a store is: the records of [`Store::status`].
+pub mod status {
+    pub use crate::store::{
+        ActivityStatus, Attention, AttentionCode, DiskStatus, IndexStatus, JournalStatus,
+        MaintenanceStatus, MemoryStatus, Outcome, OutcomeResult, ReaderStatus, ScrubProgress,
+        ScrubStatus, StoreStatus, VersionStatus, WriteStatus,
+    };
+    pub use crate::value::LatencyStatus;
+}
+
 /// For servers: request bodies and query strings whose members are the arguments of one call, and
 /// the bodies of creations and errors. Servers read them with [`from_json`] and [`from_query`].
 pub mod bodies {
@@ -384,9 +394,9 @@ pub use session::{
     SyncItem, SyncPoint, SyncStream, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus, PruneReport,
-    RepairReport, RestorePoint, SalvageReport, SetBackup, SetBackupOptions, SetBackupReport,
-    SetBackups, SetReport, SetRetention, Store, StoreOptions, VerifyLevel, VerifyReport,
+    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, PruneReport, RepairReport,
+    RestorePoint, SalvageReport, SetBackup, SetBackupOptions, SetBackupReport, SetBackups,
+    SetReport, SetRetention, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
 pub use value::query::{FromQuery, from_query, from_query_and_json, query_members};
 pub use value::strict::{from_json_report, from_json_strict, from_value_strict};

@@ -119,7 +119,7 @@ fn calls_commits_seals_merges_and_checkpoints_are_spans_and_background_errors_ar
     let store = Store::open(&root).unwrap();
     std::fs::rename(&root, directory.path().join("elsewhere")).unwrap();
     let until = Instant::now() + Duration::from_secs(30);
-    while store.maintenance_status().failed_passes == 0 {
+    while store.status().unwrap().maintenance.failed_passes == 0 {
         assert!(Instant::now() < until, "maintenance does not fail");
         std::thread::sleep(Duration::from_millis(20));
     }

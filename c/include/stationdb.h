@@ -164,7 +164,7 @@ int32_t sdb_look_utf16(const uint16_t *path, int64_t path_length, const uint16_t
    code is, but for SDB_CONFLICT inside of a call of the same thread, which closes nothing. */
 int32_t sdb_close(uint64_t store, uint64_t *error);
 
-/* Id, path and state of maintenance as JSON, which the caller frees. */
+/* Id, path and status as JSON, which the caller frees; docs/reference/status.md has its members. */
 int32_t sdb_store_info(uint64_t store, uint64_t *info, uint64_t *error);
 
 /* Copies the store, while it is used, into a directory that is missing, empty, or an earlier backup

@@ -57,6 +57,8 @@ options! {
     quick_repair: bool,
     record_rewrite_bytes_max: u64,
     maintenance_thread: bool,
+    scrub_days: u32,
+    scrub_bytes_per_s: u64,
     log_entries_max: u64,
     subscriber_hold_ms: u64,
     subscriber_hold_bytes: u64,
@@ -127,20 +129,20 @@ impl StoreCore {
         &self.open.path
     }
 
-    /// What the store is, and what its maintenance did.
+    /// What the store is.
     fn info(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let call = self.open.call(py)?;
-        let status = py.detach(|| call.store.maintenance_status());
         let info = PyDict::new(py);
         info.set_item("id", call.store.id())?;
         info.set_item("path", &self.open.path)?;
-        info.set_item("maintenance_is_enabled", status.is_enabled)?;
-        info.set_item("maintenance_passes", status.passes)?;
-        info.set_item("maintenance_failed_passes", status.failed_passes)?;
-        info.set_item("last_maintenance", status.last_pass)?;
-        let errors: Vec<String> = status.last_errors.iter().map(ToString::to_string).collect();
-        info.set_item("maintenance_errors", errors)?;
         Ok(info.into_any().unbind())
+    }
+
+    /// How the store is.
+    fn status(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let call = self.open.call(py)?;
+        let status = long(py, Watch::default(), |_| call.store.status())?;
+        to_python(py, &status)
     }
 
     #[pyo3(signature = (path, progress))]

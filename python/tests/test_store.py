@@ -20,6 +20,7 @@ def test_a_store_is_made_and_found_again(tmp_path: Path) -> None:
     assert not db.is_open
     with stationdb.open(str(tmp_path / "a"), create=False) as db:
         assert db.info()["id"] == id
+        assert db.status()["attention"] == []
         assert db.tables.get("kept").rows().to_pylist() == [{"t": 1, "v": 2.0}]
 
 

@@ -130,10 +130,11 @@ fn health(store: &Store, session: &Session, control: &Control) -> Result<String>
             table("Damage", &["File", "Place", "Problem", "What to do"], &found)
         ));
     }
-    if let Some(error) = store.maintenance_error() {
+    for item in store.status()?.attention {
         out.push_str(&format!(
-            "<p class=\"status bad\">✗ The last maintenance failed: {}</p>",
-            escaped(error.message())
+            "<p class=\"status bad\">✗ {}: {}</p>",
+            escaped(&item.problem),
+            escaped(&item.action)
         ));
     }
     out.push_str(&table("What was checked", &["What", "Count"], &rows));

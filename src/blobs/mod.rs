@@ -23,7 +23,7 @@ pub use content::ContentReader;
 #[cfg(test)]
 pub(crate) use format::MAGIC as BLOB_MAGIC;
 pub(crate) use format::{check_ranges, path};
-pub(crate) use read::check_blob;
+pub(crate) use read::{BlobReader, check_blob};
 pub(crate) use store::{BlobEntry, BlobStore, check_limit};
 pub(crate) use write::{BlobInfo, BlobWriter};
 

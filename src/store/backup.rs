@@ -21,6 +21,7 @@ use super::named::{self, NamedFile};
 use super::open::Store;
 use super::scrub;
 use super::scrub_indexes::index_entries;
+use super::status::kept::Activity;
 use super::{directory, format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
@@ -55,6 +56,17 @@ pub struct BackupReport {
     /// For a restore, a named file that is missing is damage too. Everything else was copied and
     /// can be read.
     pub findings: Vec<Finding>,
+}
+
+impl BackupReport {
+    /// The number of findings, and the first of them or what was copied, for the status.
+    fn outcome(&self) -> (u64, String) {
+        let message = match self.findings.first() {
+            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
+            None => format!("copied {} keys and {} files", self.keys, self.files),
+        };
+        (self.findings.len() as u64, message)
+    }
 }
 
 /// The result of a compaction.
@@ -94,8 +106,10 @@ impl Store {
         let attempt = format!("backing up to {}", path.display());
         directory::check_outside(path, &self.engine().disk, &attempt)?;
         let target: SharedDisk = directory::made(path, &attempt)?;
-        guarded("backing up", || self.backup_to(&target, control))
-            .map_err(|error| error.context(attempt))
+        let done = guarded("backing up", || self.backup_to(&target, control));
+        let done = done.map_err(|error| error.context(attempt));
+        self.record_outcome(Activity::Backup, &done, BackupReport::outcome);
+        done
     }
 
     /// As [`Store::backup`], onto a disk: for tests on the simulated disk.
@@ -104,7 +118,9 @@ impl Store {
     /// As [`Store::backup`].
     #[cfg(any(test, feature = "faults"))]
     pub fn backup_disk(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
-        guarded("backing up", || self.backup_to(target, control))
+        let done = guarded("backing up", || self.backup_to(target, control));
+        self.record_outcome(Activity::Backup, &done, BackupReport::outcome);
+        done
     }
 
     /// Copies the last commit into `target`. What must hold, in this order:
@@ -119,6 +135,7 @@ impl Store {
         let engine = self.engine();
         // Kept until the end: while the snapshot is alive, no file that it names is removed.
         let snapshot = engine.snapshot();
+        let _hold = engine.readers.hold("a backup".to_owned(), snapshot.sequence);
         let (_lock, is_backup) = hold_target(target, engine.seed)?;
         let named = named::named_files(&snapshot)?;
         let mut lacking = VerifyReport::default();
@@ -280,7 +297,9 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
         marker.sync_all().map_err(&attempt)?;
         target.sync_dir("").map_err(&attempt)?;
     }
-    for name in [format::NAME, RECORD_FILE].into_iter().chain(JOURNAL_NAMES) {
+    // The status of a backup that was opened as a store is not that of its owner.
+    let status = [format::STATUS, format::NEW_STATUS];
+    for name in [format::NAME, RECORD_FILE].into_iter().chain(JOURNAL_NAMES).chain(status) {
         if target.exists(name).map_err(&attempt)? {
             target.remove_file(name).map_err(&attempt)?;
         }

@@ -1,6 +1,6 @@
 //! Damage that was found, and the texts that report it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::model::by_code;
@@ -12,8 +12,13 @@ pub(super) const RESTORE: &str = "restore the store, or this record, from a back
 pub(super) const REBUILD: &str =
     "back up the store and restore the copy; this rebuilds the indexes";
 
+pub(super) const REOPEN: &str =
+    "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
+pub(super) const MOVE: &str = "nothing is lost while the store is open: close it without a power \
+                               cut or a kill, which moves the commits into records.redb";
+
 /// One damage that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Finding {
@@ -60,6 +65,15 @@ impl VerifyReport {
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// The number of findings, and the first of them or what was read, for the status.
+    pub(super) fn outcome(&self) -> (u64, String) {
+        let message = match self.findings.first() {
+            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
+            None => format!("no damage found in {} records and {} files", self.records, self.files),
+        };
+        (self.findings.len() as u64 + self.findings_left_out, message)
     }
 
     /// Adds a finding.

@@ -11,6 +11,10 @@ use crate::records::gate;
 use crate::value::stored::Format;
 
 pub(super) const NAME: &str = "FORMAT";
+/// The file of what the status keeps over a close.
+pub(super) const STATUS: &str = "STATUS";
+/// Its successor until that is durable.
+pub(super) const NEW_STATUS: &str = "STATUS.new";
 /// A file that marks the copy of a store until the copy is complete.
 pub(super) const INCOMPLETE: &str = "BACKUP-INCOMPLETE";
 const NEW_NAME: &str = "FORMAT.new";
@@ -20,7 +24,7 @@ const MAGIC: &str = "stationdb store";
 const FORMER_MAGIC: &str = "stationdb";
 
 /// The format that this build writes, and the newest one that it reads.
-fn version() -> u32 {
+pub(super) fn version() -> u32 {
     Format::current().number().into()
 }
 
@@ -30,7 +34,7 @@ fn version() -> u32 {
 pub(super) const FINGERPRINT: u64 = 0x894f_f90c_9a4d_0898;
 
 /// The version of the crate, and the commit that it was built from if that is known.
-const BUILD: &str = match option_env!("STATIONDB_BUILD") {
+pub(super) const BUILD: &str = match option_env!("STATIONDB_BUILD") {
     Some(build) => build,
     None => env!("CARGO_PKG_VERSION"),
 };
@@ -77,6 +81,8 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<DirectoryKind> {
         "records.redb.new",
         "journal.0",
         "journal.1",
+        STATUS,
+        NEW_STATUS,
         "tables",
         "files",
         "search",

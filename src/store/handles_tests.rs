@@ -72,16 +72,16 @@ fn a_compaction_lists_the_handles_that_are_alive() {
 fn the_status_of_maintenance_counts_its_passes() {
     let store = open();
     let until = Instant::now() + Duration::from_secs(30);
-    while store.maintenance_status().passes == 0 {
-        assert!(Instant::now() < until, "{:?}", store.maintenance_status());
+    while store.status().unwrap().maintenance.passes == 0 {
+        assert!(Instant::now() < until, "{:?}", store.status().unwrap().maintenance);
         std::thread::sleep(Duration::from_millis(20));
     }
-    let status = store.maintenance_status();
+    let status = store.status().unwrap().maintenance;
     assert!(status.is_enabled && status.last_pass.is_some(), "{status:?}");
     assert_eq!((status.failed_passes, status.last_errors.len()), (0, 0));
     let without = StoreOptions::default().maintenance_thread(false);
     let store = without.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    assert!(!store.maintenance_status().is_enabled);
+    assert!(!store.status().unwrap().maintenance.is_enabled);
 }
 
 /// A session goes on when the store that made it is gone, and makes files for its next contents.

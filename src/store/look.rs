@@ -152,6 +152,8 @@ fn copy(source: &Arc<RealDisk>, view: &Arc<RealDisk>) -> Result<()> {
             view.share(source, &path).map_err(failed)?;
         }
     }
+    // The view has no history without it, and is whole all the same.
+    let _ = view.copy(source, format::STATUS);
     format::copy(&from, &to)
 }
 

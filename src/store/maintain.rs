@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
-use super::maintenance::{self, MaintenanceReport};
+use super::maintenance;
+use super::maintenance_report::MaintenanceReport;
 use super::open::Store;
 use crate::error::Result;
 use crate::session::{Access, Session, guarded, tables};
@@ -29,7 +30,7 @@ impl Store {
     /// thread, because it would wait for itself.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
         self.engine().refuse_in_transaction()?;
-        maintenance::run(self.engine(), control, true)
+        maintenance::run(self.engine(), self.upkeep(), control, true)
     }
 
     /// Makes the present time of the clock the time of the store, which otherwise never goes back.

@@ -5,9 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
-
+use super::maintenance_report::{MaintenanceReport, MaintenanceStatus};
+use super::upkeep::Upkeep;
 use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{ReadSource, Space};
@@ -23,95 +22,34 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Limit of the log entries that one pass drops.
 pub(super) const TRIM_BATCH: usize = 10_000;
 
-/// The result of one pass of maintenance.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct MaintenanceReport {
-    /// Files removed because no record names them any more, or none ever did.
-    pub files_removed: u64,
-    /// Upload sessions that expired.
-    pub upload_sessions_expired: u64,
-    /// Segments of tables written: sealed buffers, and merges of overlapping segments.
-    pub segments_written: u64,
-    /// Rows of tables deleted because their retention does not keep them.
-    pub rows_deleted: u64,
-    /// Test results deleted because the retention of the store does not keep them.
-    pub results_deleted: u64,
-    /// Deleted rows of tables whose space this pass gave back, as far as writers deleted no others
-    /// meanwhile.
-    pub deleted_rows_removed: u64,
-    /// Entries dropped from the change log.
-    pub log_entries_dropped: u64,
-    /// Subscribers that lost their positions with these entries: they need a full pass.
-    pub subscribers_lost: u64,
-    /// Subscribers that used at least 80 % of a bound of their hold, or all of it, while the log is
-    /// about as long as the store keeps it for everybody. Others may lose no position soon.
-    pub subscribers_at_risk: u64,
-    /// Entries added to indexes that a later format than the store's added.
-    pub index_entries_added: u64,
-    /// Bytes by which a rewrite made the record file smaller.
-    pub record_file_bytes_returned: u64,
-    /// The time of the store, if it is ahead of the clock by more than a minute: the clock was once
-    /// set to it, and ages of rows do not advance before the clock is there again.
-    /// [`Store::take_present_time`](crate::Store::take_present_time) ends that.
-    #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
-    pub time_ahead: Option<DateTime<Utc>>,
-}
-
-/// What the maintenance thread has done since the store was opened.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct MaintenanceStatus {
-    /// Whether the store has a maintenance thread.
-    pub is_enabled: bool,
-    /// Passes that ended.
-    pub passes: u64,
-    /// Passes with an error.
-    pub failed_passes: u64,
-    /// End of the last pass, by the clock of the store.
-    pub last_pass: Option<DateTime<Utc>>,
-    /// What the last pass did, also when steps of it failed.
-    pub last_report: MaintenanceReport,
-    /// The errors of the last pass: one for each step that failed. Empty when all succeeded.
-    pub last_errors: Vec<Error>,
-    /// The last error of any pass, which later passes do not clear.
-    pub newest_error: Option<Error>,
-}
-
-impl MaintenanceStatus {
-    fn add(&mut self, now: DateTime<Utc>, report: MaintenanceReport, errors: Vec<Error>) {
-        self.passes += 1;
-        self.failed_passes += u64::from(!errors.is_empty());
-        self.last_pass = Some(now);
-        self.last_report = report;
-        if let Some(error) = errors.last() {
-            self.newest_error = Some(error.clone());
-        }
-        self.last_errors = errors;
-    }
-}
-
 /// Runs one pass; the error is that of its first step that failed.
 pub(super) fn run(
     engine: &Arc<Engine>,
+    upkeep: &Upkeep,
     control: &Control,
     is_idle: bool,
 ) -> Result<MaintenanceReport> {
     // Asked for, so not only when it is due.
     engine.results_due_ms.store(i64::MIN, Ordering::Relaxed);
-    let (report, failures) = pass(engine, control, is_idle);
+    let (report, failures) = pass(engine, upkeep, control, is_idle);
     failures.into_iter().next().map_or(Ok(report), Err)
 }
 
 /// Runs one pass, and returns what it did and the errors of its steps.
-fn pass(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> (MaintenanceReport, Vec<Error>) {
+fn pass(
+    engine: &Arc<Engine>,
+    upkeep: &Upkeep,
+    control: &Control,
+    is_idle: bool,
+) -> (MaintenanceReport, Vec<Error>) {
     let _span = trace::span!("maintenance", is_idle = is_idle);
     let mut steps = Steps::default();
     let mut report = MaintenanceReport::default();
     if let Err(error) = run_steps(engine, control, is_idle, &mut steps, &mut report) {
         steps.failures.push(error);
     }
+    // Also when other steps failed: it is what tells of them.
+    steps.run(|| upkeep.maintain(engine, control));
     for error in steps.failures.iter().filter(|error| error.kind() != ErrorKind::Cancelled) {
         trace::background_error("maintaining the store", error);
     }
@@ -308,7 +246,7 @@ pub(super) struct MaintenanceThread {
 impl MaintenanceThread {
     /// Starts the thread. It has a strong reference to the engine only while it works, so it never
     /// keeps a store open.
-    pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
+    pub(super) fn start(engine: Weak<Engine>, upkeep: Arc<Upkeep>) -> Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
         let status = MaintenanceStatus { is_enabled: true, ..MaintenanceStatus::default() };
@@ -332,8 +270,8 @@ impl MaintenanceThread {
                 // by itself.
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
-                let (report, errors) = pass(&engine, &thread_control, is_idle);
-                lock(&thread_status).add(engine.now(), report, errors);
+                let (report, errors) = pass(&engine, &upkeep, &thread_control, is_idle);
+                lock(&thread_status).add(engine.now(), report, &errors);
                 seen = Some(newest);
             }
         };

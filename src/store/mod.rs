@@ -10,24 +10,33 @@ mod lock;
 mod look;
 mod maintain;
 mod maintenance;
+mod maintenance_report;
 mod named;
 mod open;
 mod restore;
 mod salvage;
 mod scrub;
 mod scrub_indexes;
+mod scrubbing;
 mod set;
+mod status;
 mod trim;
+mod upkeep;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};
 pub use findings::{Finding, VerifyReport};
-pub use maintenance::{MaintenanceReport, MaintenanceStatus};
+pub use maintenance_report::{MaintenanceReport, MaintenanceStatus};
 pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
 pub use set::{
     PruneReport, RepairReport, RestorePoint, SetBackup, SetBackupOptions, SetBackupReport,
     SetBackups, SetReport, SetRetention,
+};
+pub use status::report::{
+    ActivityStatus, Attention, AttentionCode, DiskStatus, IndexStatus, JournalStatus, MemoryStatus,
+    Outcome, OutcomeResult, ReaderStatus, ScrubProgress, ScrubStatus, StoreStatus, VersionStatus,
+    WriteStatus,
 };
 pub use verify::VerifyLevel;
 
@@ -54,11 +63,15 @@ mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;
 #[cfg(all(test, feature = "search"))]
+mod scrubbing_tests;
+#[cfg(all(test, feature = "search"))]
 mod search_tests;
 #[cfg(test)]
 mod service_tests;
 #[cfg(test)]
 mod space_tests;
+#[cfg(test)]
+mod status_tests;
 #[cfg(test)]
 mod sync_tests;
 #[cfg(test)]

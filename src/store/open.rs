@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::checkpoint_thread::CheckpointThread;
 use super::format::{self, DirectoryKind};
-use super::maintenance::{MaintenanceStatus, MaintenanceThread};
+use super::maintenance::MaintenanceThread;
+use super::maintenance_report::MaintenanceStatus;
+use super::upkeep::Upkeep;
 use super::{directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
@@ -46,10 +48,9 @@ struct Inner {
     maintenance: Option<MaintenanceThread>,
     checkpoints: Option<CheckpointThread>,
     engine: Arc<Engine>,
+    upkeep: Arc<Upkeep>,
     /// Whether nothing is left to do: the text index was saved, or this is a view.
     is_saved: bool,
-    /// Whether this is a private copy of a store, see [`Store::look`].
-    is_view: bool,
 }
 
 impl Inner {
@@ -70,6 +71,8 @@ impl Inner {
             return Ok(());
         }
         self.is_saved = true;
+        // What is kept of the status is no part of what a close promises.
+        let _ = self.upkeep.keeper.save();
         let saved = save_text(&self.engine);
         // The write that latched the store has told it.
         let told = |error: Error| match error.kind() {
@@ -104,6 +107,7 @@ impl Drop for Inner {
         if self.is_saved || self.engine.check_place().is_err() {
             return;
         }
+        let _ = self.upkeep.keeper.save();
         let _ = save_text(&self.engine);
     }
 }
@@ -207,25 +211,16 @@ impl Store {
 
     /// Whether this is a private copy of a store, which may have commits that are not durable.
     pub(super) fn is_view(&self) -> bool {
-        self.inner.is_view
+        self.inner.upkeep.keeper.is_view()
     }
 
-    /// What the maintenance thread has done since the store was opened, and what it failed with.
-    ///
-    /// With the feature `tracing`, each error is also an event of the level `ERROR`.
-    #[must_use]
-    pub fn maintenance_status(&self) -> MaintenanceStatus {
+    /// What the maintenance thread has done since the store was opened.
+    pub(super) fn maintenance(&self) -> MaintenanceStatus {
         self.inner.maintenance.as_ref().map(MaintenanceThread::status).unwrap_or_default()
     }
 
-    /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when
-    /// there was none yet, and without the thread.
-    ///
-    /// A pass that failed is tried again about a second later. [`Store::maintain`] runs a pass at
-    /// once and returns its error.
-    #[must_use]
-    pub fn maintenance_error(&self) -> Option<Error> {
-        self.maintenance_status().last_errors.into_iter().next()
+    pub(super) fn upkeep(&self) -> &Upkeep {
+        &self.inner.upkeep
     }
 }
 
@@ -294,6 +289,10 @@ impl StoreOptions {
         transaction_hold_ms: u64;
         /// Whether a thread seals, merges and removes files in the background.
         maintenance_thread: bool;
+        /// Days from the begin of one scrub to that of the next; 0 for never.
+        scrub_days: u32;
+        /// Most bytes that a scrub reads in a second.
+        scrub_bytes_per_s: u64;
         /// Entries of the change log that are kept also for readers without a hold.
         log_entries_max: u64;
         /// Milliseconds for which a subscriber without bounds of its own holds the change log.
@@ -466,8 +465,10 @@ impl StoreOptions {
         // for this one.
         drop(shut);
         swept?;
+        let upkeep = Upkeep::open(&engine.disk, is_view, engine.clock_now());
+        let upkeep = Arc::new(upkeep);
         if is_view {
-            return Self::view(engine);
+            return Self::view(engine, upkeep);
         }
         let has_threads = engine.settings.maintenance_thread;
         let checkpoints = has_threads.then(|| CheckpointThread::start(&engine)).transpose()?;
@@ -478,21 +479,20 @@ impl StoreOptions {
         crate::services::expire_upload_sessions(&session)?;
         drop(session);
         let maintenance = if has_threads {
-            Some(MaintenanceThread::start(Arc::downgrade(&engine))?)
+            Some(MaintenanceThread::start(Arc::downgrade(&engine), upkeep.clone())?)
         } else {
             None
         };
-        let inner = Inner { maintenance, checkpoints, engine, is_saved: false, is_view: false };
+        let inner = Inner { maintenance, checkpoints, engine, upkeep, is_saved: false };
         Ok(Store { inner: Arc::new(inner) })
     }
 
     /// The store of a private copy. Its records stay as they are: what the owner is about to do is
     /// not an interrupted work here.
-    fn view(engine: Arc<Engine>) -> Result<Store> {
+    fn view(engine: Arc<Engine>, upkeep: Arc<Upkeep>) -> Result<Store> {
         growth::begin(&Session::of_store(&engine))?;
         engine.refuse_writes();
-        let inner =
-            Inner { maintenance: None, checkpoints: None, engine, is_saved: true, is_view: true };
+        let inner = Inner { maintenance: None, checkpoints: None, engine, upkeep, is_saved: true };
         Ok(Store { inner: Arc::new(inner) })
     }
 }

@@ -19,6 +19,9 @@ use crate::value::Control;
 use crate::value::id::hex;
 use crate::value::stored::Format;
 
+/// Number of an index, and key and value of an entry in it.
+type RecordEntry = (u8, Vec<u8>, Vec<u8>);
+
 /// Number of entries between two checks of the control.
 const STEP: u64 = 1024;
 
@@ -285,33 +288,20 @@ impl Scrub<'_> {
                 self.report.records += 1;
                 self.record(key, value)
             }
-            Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
-            Space::Segments
-            | Space::TableState
-            | Space::Intents
-            | Space::ColumnHistory
-            | Space::Imports
-            | Space::RowChunks
-            | Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
-            Space::DeletedRows => check_deleted_rows(key, value),
-            Space::TableBuffer => crate::columnar::check_batch(value),
-            Space::Log => {
-                self.report.log_entries += 1;
-                crate::session::feed::changes::read_log_row(key, value).map(|_| ())
+            space => {
+                self.report.log_entries += u64::from(space == Space::Log);
+                check_row(space, key, value)
             }
-            _ => Ok(()),
         };
         checked.err().map(|error| error.message().to_owned())
     }
 
     fn record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let code = kind_of(Space::Records, key);
-        let payload = envelope::open(key, code, value)?;
-        let registered = by_code(code).ok_or_else(|| Error::corrupt("its kind is unknown"))?;
-        if payload.format < Format::current() {
+        let (format, entries) = read_record(key, value)?;
+        if format < Format::current() {
             self.report.older_records += 1;
         }
-        let entries = (registered.entries)(payload)?;
         for (index, entry, value) in
             entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key))
         {
@@ -322,6 +312,37 @@ impl Scrub<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks a row by itself.
+///
+/// # Errors
+/// `Corrupt` if its bytes are not those that were written.
+pub(super) fn check_row(space: Space, key: &[u8], value: &[u8]) -> Result<()> {
+    match space {
+        Space::Records => read_record(key, value).map(drop),
+        Space::RecordState => envelope::open(key, kind_of(space, key), value).map(drop),
+        Space::Segments
+        | Space::TableState
+        | Space::Intents
+        | Space::ColumnHistory
+        | Space::Imports
+        | Space::RowChunks
+        | Space::UploadChunks => envelope::open(key, 0, value).map(drop),
+        Space::DeletedRows => check_deleted_rows(key, value),
+        Space::TableBuffer => crate::columnar::check_batch(value),
+        Space::Log => crate::session::feed::changes::read_log_row(key, value).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The format of a record, and the index entries that it requires.
+fn read_record(key: &[u8], value: &[u8]) -> Result<(Format, Vec<RecordEntry>)> {
+    let code = kind_of(Space::Records, key);
+    let payload = envelope::open(key, code, value)?;
+    let registered = by_code(code).ok_or_else(|| Error::corrupt("its kind is unknown"))?;
+    let format = payload.format;
+    Ok((format, (registered.entries)(payload)?))
 }
 
 fn kind_of(space: Space, key: &[u8]) -> u8 {

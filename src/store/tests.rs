@@ -517,23 +517,35 @@ fn damage_a_table(store: &Store) -> crate::tables::TableId {
 #[test]
 fn what_maintenance_in_the_background_fails_with_can_be_read() {
     let store = open(&Arc::new(MemoryDisk::new()));
-    assert!(store.maintenance_error().is_none());
+    let last_error = || {
+        let errors = store.status().unwrap().maintenance.last_errors;
+        errors.into_iter().next().and_then(|error| error.name)
+    };
+    assert_eq!(last_error(), None);
     let damaged = damage_a_table(&store);
-    let wait_for = |expected: Option<ErrorKind>| {
+    let wait_for = |expected: Option<&str>| {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while store.maintenance_error().map(|error| error.kind()) != expected {
-            assert!(std::time::Instant::now() < until, "{:?}", store.maintenance_error());
+        while last_error().as_deref() != expected {
+            assert!(std::time::Instant::now() < until, "{:?}", last_error());
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
     };
-    wait_for(Some(ErrorKind::Corrupt));
-    let status = store.maintenance_status();
+    wait_for(Some("StationDb.Corrupt"));
+    let status = store.status().unwrap();
+    let told = |status: &crate::status::StoreStatus| {
+        let code = crate::status::AttentionCode::MaintenanceFailed;
+        status.attention.iter().any(|item| item.code == code)
+    };
+    assert!(told(&status), "{:?}", status.attention);
+    let status = status.maintenance;
     assert!(status.failed_passes > 0 && status.passes >= status.failed_passes, "{status:?}");
     store.session(Identity::user("ada")).delete_table(&damaged).unwrap();
     // A pass that succeeds forgets it, but for the status.
     wait_for(None);
-    let status = store.maintenance_status();
-    assert_eq!(status.newest_error.map(|error| error.kind()), Some(ErrorKind::Corrupt));
+    let status = store.status().unwrap();
+    assert!(!told(&status), "{:?}", status.attention);
+    let newest = status.maintenance.newest_error.and_then(|error| error.name);
+    assert_eq!(newest.as_deref(), Some("StationDb.Corrupt"));
 }
 
 #[test]

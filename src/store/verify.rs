@@ -1,7 +1,8 @@
 //! Verification: compares what is on disk with the records.
 
-use super::findings::{RESTORE, VerifyReport, checked};
+use super::findings::{MOVE, REOPEN, RESTORE, VerifyReport, checked};
 use super::open::Store;
+use super::status::kept::Activity;
 use super::{format, scrub};
 use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
@@ -20,10 +21,6 @@ pub enum VerifyLevel {
 
 const MENDED: &str =
     "nothing, if there are no other findings; otherwise restore the store from a backup";
-const REOPEN: &str =
-    "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
-const MOVE: &str = "nothing is lost while the store is open: close it without a power cut or a \
-                    kill, which moves the commits into records.redb";
 const LOST: &str = "close the store, then open it in the directory that has its files now, or \
                     restore it from a backup";
 const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` \
@@ -77,7 +74,11 @@ impl Store {
     /// # Errors
     /// `Locked` in a forked process; the errors of `control`. Damage is a finding and not an error.
     pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
-        guarded("verifying", || self.verify_parts(level, control))
+        let verified = guarded("verifying", || self.verify_parts(level, control));
+        if level >= VerifyLevel::Checksums {
+            self.record_outcome(Activity::Verify, &verified, VerifyReport::outcome);
+        }
+        verified
     }
 
     fn verify_parts(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
@@ -105,7 +106,10 @@ impl Store {
             // The scrub reports damage itself and continues. A panic of redb in unexpected damage
             // ends only the scrub.
             let scrubbed = checked("scrubbing the records", || {
-                scrub::scrub(&self.engine().snapshot(), control, &mut report)
+                let snapshot = self.engine().snapshot();
+                let _hold =
+                    self.engine().readers.hold("a verification".to_owned(), snapshot.sequence);
+                scrub::scrub(&snapshot, control, &mut report)
             })?;
             report.undamaged(scrubbed, "the pages of the records", RESTORE);
             self.report_pages(&mut report);
@@ -169,6 +173,12 @@ impl Store {
     /// meanwhile; as [`Store::verify`].
     pub fn verify_pages(&mut self, control: &Control) -> Result<VerifyReport> {
         control.check()?;
+        let verified = self.verify_all_pages(control);
+        self.record_outcome(Activity::Verify, &verified, VerifyReport::outcome);
+        verified
+    }
+
+    fn verify_all_pages(&mut self, control: &Control) -> Result<VerifyReport> {
         let engine = self.engine_mut()?;
         let pages = checked("verifying the pages", || engine.check_pages())?;
         let mut report = VerifyReport::default();
@@ -176,7 +186,7 @@ impl Store {
             let problem = "the bookkeeping was wrong and was repaired";
             report.find_in_records("its pages", problem, MENDED);
         }
-        let rest = self.verify(VerifyLevel::Checksums, control)?;
+        let rest = guarded("verifying", || self.verify_parts(VerifyLevel::Checksums, control))?;
         report.findings.extend(rest.findings);
         Ok(VerifyReport { findings: report.findings, ..rest })
     }

@@ -249,6 +249,13 @@ fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
     Some(())
 }
 
+/// The bytes that [`hex`] wrote as `text`; `None` for any other text.
+pub(crate) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; text.len() / 2];
+    unhex(text.as_bytes(), &mut bytes)?;
+    (hex(&bytes) == text).then_some(bytes)
+}
+
 /// The filter type of a field with ids of this form.
 pub(crate) const fn field_type(form: IdForm) -> FieldType {
     match form {

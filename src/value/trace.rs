@@ -42,3 +42,11 @@ pub(crate) fn background_error(attempt: &'static str, error: &crate::Error) {
     #[cfg(not(feature = "tracing"))]
     let _ = (attempt, error);
 }
+
+/// Tells damage that work in the background found.
+pub(crate) fn background_damage(attempt: &'static str, file: &str, place: &str, problem: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::error!(target: "stationdb", attempt, file, place, "{problem}");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (attempt, file, place, problem);
+}

@@ -283,13 +283,11 @@ fn pass(mut stream: SyncStream) -> SyncStream {
 }
 
 fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 31] = calls! { reads_nothing |w, d|
+    let table: [(&'static str, Run); 29] = calls! { reads_nothing |w, d|
         "Store::session" => w.store.session(Identity::user("ada"));
         "Store::id" => w.store.id();
         "Store::settings" => w.store.settings().seal_rows;
         "Session::all_or_nothing" => ada.all_or_nothing(), where ada = w.session("ada");
-        "Store::maintenance_status" => w.store.maintenance_status();
-        "Store::maintenance_error" => w.store.maintenance_error();
         "Store::changes" => w.store.changes(Position::START);
         "Store::synchronise" => w.store.synchronise(Position::START);
         "Run::id" => run.id().len(), where run = run(&w)?;
@@ -361,6 +359,8 @@ fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         "Store::take_present_time" => w.store.take_present_time();
         "Store::trim_changes" => w.store.trim_changes(late, &Control::default()),
             where late = DateTime::<Utc>::MAX_UTC;
+        // It tells of what it could not read.
+        "Store::status" => w.store.status();
         // A panic becomes a finding.
         "Store::verify" => w.store.verify(VerifyLevel::Checksums, &Control::default());
         "Store::verify_pages" => opened.store.verify_pages(&Control::default()),

@@ -71,6 +71,8 @@ options! {
     quick_repair,
     record_rewrite_bytes_max,
     maintenance_thread,
+    scrub_days,
+    scrub_bytes_per_s,
     log_entries_max,
     subscriber_hold_ms,
     subscriber_hold_bytes,
@@ -212,16 +214,8 @@ export! {
         info.begin("info", 0)?;
         let open = registry::store(store)?;
         let call = open.call()?;
-        let status = call.store.maintenance_status();
-        let errors: Vec<String> = status.last_errors.iter().map(ToString::to_string).collect();
-        let told = json!({
-            "id": call.store.id(),
-            "path": open.path,
-            "maintenanceIsEnabled": status.is_enabled,
-            "maintenancePasses": status.passes,
-            "maintenanceFailedPasses": status.failed_passes,
-            "maintenanceErrors": errors,
-        });
+        let status = call.store.status()?;
+        let told = json!({"id": call.store.id(), "path": open.path, "status": status});
         info.set(texts::put_json(&told)?);
         Ok(())
     }

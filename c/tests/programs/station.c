@@ -287,7 +287,9 @@ int main(int count, char **arguments) {
     backup(arguments[1]);
     errors(arguments[1], id);
     OK(sdb_store_info(store, &text, &error));
-    free(text_of(text));
+    told = text_of(text);
+    CHECK(strstr(told, "\"attention\":[]") != NULL);
+    free(told);
     closed = session;
     OK(sdb_close(store, &error));
     REFUSED(

@@ -56,9 +56,10 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     // Copies of those who look are no part of the store, and this command may work on one.
     let all = size(&desk.dir).saturating_sub(size(&desk.dir.join("look")));
     bytes.insert("all".to_owned(), shown(all));
-    let health = match (verified.is_sound(), desk.store.maintenance_error()) {
+    let attention = desk.store.status()?.attention;
+    let health = match (verified.is_sound(), attention.first()) {
         (true, None) => "no damage found; `verify` also checks the checksums".to_owned(),
-        (true, Some(error)) => format!("the last maintenance failed: {error}"),
+        (true, Some(first)) => format!("{}; {}", first.problem, first.action),
         (false, _) => {
             let count = verified.findings.len() as u64 + verified.findings_left_out;
             format!("{count} findings; `verify` lists them")

@@ -64,8 +64,15 @@ class Store(Opener, Closing):
         return self._store.is_open
 
     def info(self) -> dict[str, Any]:
-        """The id and the path of the store, and what its maintenance has done and failed with."""
+        """The id and the path of the store."""
         return cast("dict[str, Any]", self._store.info())
+
+    def status(self) -> dict[str, Any]:
+        """How the store is: writes, journal, disk, maintenance, backups, verifications and scrubs.
+
+        `attention` lists what needs a person, each with a `problem` and an `action`.
+        """
+        return cast("dict[str, Any]", self._store.status())
 
     def backup(self, path: PathLike, *, progress: Progress = None) -> dict[str, Any]:
         """Copies the last commit into a directory, while others read and write.

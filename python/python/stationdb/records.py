@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from ._record import UNSET, Record, Unset
 
 __all__ = [
+    "ActivityStatus",
     "AddColumnsRequest",
     "Aggregate",
     "AggregateFunction",
@@ -43,6 +44,8 @@ __all__ = [
     "AssetType",
     "AssetUtilizationHistoryItem",
     "AssetUtilizationHistoryResponse",
+    "Attention",
+    "AttentionCode",
     "BackupReport",
     "BinaryForm",
     "CalibrationMode",
@@ -139,6 +142,7 @@ __all__ = [
     "DeleteWorkItemsRequest",
     "DeletedRange",
     "DeletedRows",
+    "DiskStatus",
     "DropColumnsRequest",
     "EpochUnit",
     "ErrorResponse",
@@ -188,10 +192,13 @@ __all__ = [
     "ImportTableRequest",
     "ImportTableResponse",
     "ImportedColumn",
+    "IndexStatus",
     "Job",
     "JobExecution",
     "JobExecutionResult",
+    "JournalStatus",
     "KeepResults",
+    "LatencyStatus",
     "Link",
     "LinkFilesPartialSuccessResponse",
     "LinkFilesRequest",
@@ -200,9 +207,11 @@ __all__ = [
     "ListTablesRequest",
     "Lost",
     "MaintenanceReport",
+    "MaintenanceStatus",
     "ManualExecution",
     "ManualExecutionResult",
     "MeasurementKey",
+    "MemoryStatus",
     "ModifyTableRequest",
     "ModifyTablesPartialSuccess",
     "ModifyTablesRequest",
@@ -215,6 +224,8 @@ __all__ = [
     "Operation",
     "OrderByComparisonType",
     "OrdinalRange",
+    "Outcome",
+    "OutcomeResult",
     "Package",
     "PackageMetadata",
     "PagedPaths",
@@ -270,6 +281,7 @@ __all__ = [
     "QueryWorkspacesRequest",
     "Quota",
     "ReadWaveformsRequest",
+    "ReaderStatus",
     "RecordKind",
     "RenameColumnsRequest",
     "RepairReport",
@@ -302,6 +314,8 @@ __all__ = [
     "ScheduleWorkItemRequest",
     "ScheduleWorkItemsPartialSuccessResponse",
     "ScheduleWorkItemsRequest",
+    "ScrubProgress",
+    "ScrubStatus",
     "SearchFacet",
     "SearchFacets",
     "SearchFilesRequest",
@@ -339,6 +353,7 @@ __all__ = [
     "StepOrderBy",
     "StepPath",
     "StepProjection",
+    "StoreStatus",
     "StringConditionValue",
     "StringQuery",
     "SystemConnection",
@@ -408,11 +423,13 @@ __all__ = [
     "UploadedChunk",
     "V1Operations",
     "VerifyReport",
+    "VersionStatus",
     "What",
     "WithinMethod",
     "WorkItem",
     "WorkItemTemplate",
     "Workspace",
+    "WriteStatus",
     "YieldGroup",
     "Yields",
     "YieldsRequest",
@@ -456,6 +473,22 @@ AssetDiscoveryType = Literal["MANUAL", "AUTOMATIC"]
 AssetPresenceStatus = Literal["INITIALIZING", "UNKNOWN", "NOT_PRESENT", "PRESENT"]
 AssetPresenceUpdate = Literal["INITIALIZING", "UNKNOWN", "NOT_PRESENT", "PRESENT", "REMOVED"]
 AssetType = Literal["GENERIC", "DEVICE_UNDER_TEST", "FIXTURE", "SYSTEM"]
+AttentionCode = Literal[
+    "LATCHED",
+    "DAMAGE",
+    "DISK_FULL",
+    "DISK_FILLING",
+    "MAINTENANCE_FAILED",
+    "BACKUP_FAILED",
+    "BACKUP_OVERDUE",
+    "VERIFY_FAILED",
+    "SCRUB_LATE",
+    "CLOCK_AHEAD",
+    "SUBSCRIBERS_AT_RISK",
+    "OLD_READER",
+    "CHECKPOINT_BEHIND",
+    "STATUS_LOST",
+]
 BinaryForm = Literal["UTF8", "HEX", "BASE64"]
 CalibrationMode = Literal["AUTOMATIC", "MANUAL"]
 CalibrationStatus = Literal[
@@ -517,6 +550,7 @@ ImportConflictReason = Literal[
 ]
 ImportDecision = Literal["KEEP", "TAKE"]
 OrderByComparisonType = Literal["DEFAULT", "NUMERIC", "LEXICOGRAPHIC"]
+OutcomeResult = Literal["SUCCEEDED", "DAMAGED", "FAILED", "CANCELLED"]
 ParetoBasis = Literal["FIRST", "ALL"]
 ParetoBy = Literal["PATH", "NAME", "STEP_TYPE", "MEASUREMENT"]
 PathOrderBy = Literal["ID", "PROGRAM_NAME", "PART_NUMBER", "PATH"]
@@ -635,6 +669,21 @@ What = Literal[
     "STEPS_CHANGED",
 ]
 WithinMethod = Literal["MOVING_RANGE", "RANGE", "POOLED"]
+
+
+@dataclass(slots=True, kw_only=True)
+class ActivityStatus(Record):
+    """How the runs of an activity ended."""
+
+    #: The last run; absent before the first.
+    last: Outcome | None = None
+    #: When the last run ended that succeeded.
+    last_success: datetime | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("last", "last", "Outcome"),
+        ("last_success", "lastSuccess", "time"),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -1234,6 +1283,24 @@ class AssetUtilizationHistoryResponse(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("asset_utilizations", "assetUtilizations", ["AssetUtilizationHistoryItem"]),
         ("continuation_token", "continuationToken", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Attention(Record):
+    """Something that needs a person."""
+
+    #: What it is.
+    code: AttentionCode | None = None
+    #: What is wrong, with the figures.
+    problem: str = ""
+    #: What to do.
+    action: str = ""
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("code", "code", None),
+        ("problem", "problem", None),
+        ("action", "action", None),
     )
 
 
@@ -3243,6 +3310,28 @@ class DeletedRows(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class DiskStatus(Record):
+    """The disk of a store."""
+
+    #: Free bytes; absent if the disk does not tell.
+    free_bytes: int | None = None
+    #: Free bytes below which writes are refused.
+    reserve_bytes: int = 0
+    #: Bytes by which the free space shrank in a day, over the last 30 days. Absent under three
+    #: days of samples, and if it did not shrink.
+    shrinks_by_bytes_a_day: int | None = None
+    #: Days until writes are refused at this rate. Absent as the rate is.
+    full_in_days: int | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("free_bytes", "freeBytes", None),
+        ("reserve_bytes", "reserveBytes", None),
+        ("shrinks_by_bytes_a_day", "shrinksByBytesADay", None),
+        ("full_in_days", "fullInDays", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class DropColumnsRequest(Record):
     """Columns of a table to drop."""
 
@@ -3693,13 +3782,13 @@ class Finding(Record):
     """One damage that was found."""
 
     #: The file.
-    file: str = ""
+    file: str | None = None
     #: The key or the byte range in the file.
-    place: str = ""
+    place: str | None = None
     #: What is wrong.
-    problem: str = ""
+    problem: str | None = None
     #: What to do.
-    action: str = ""
+    action: str | None = None
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("file", "file", None),
@@ -4416,6 +4505,24 @@ class ImportedColumn(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class IndexStatus(Record):
+    """The indexes of a store."""
+
+    #: Commits that the text index lacks. A search catches up before it answers.
+    text_lag_commits: int = 0
+    #: Commits that the durable text index lacks: as many are read again after a power cut.
+    text_unsaved_commits: int = 0
+    #: Indexes that maintenance is still filling, as `index 6 of file`.
+    incomplete: list[str] = _field(default_factory=list)
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("text_lag_commits", "textLagCommits", None),
+        ("text_unsaved_commits", "textUnsavedCommits", None),
+        ("incomplete", "incomplete", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class Job(Record):
     """One job that the runner of the station queues."""
 
@@ -4473,6 +4580,30 @@ class JobExecutionResult(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class JournalStatus(Record):
+    """The journal and its checkpoint."""
+
+    #: Bytes of both files.
+    file_bytes: int = 0
+    #: Bytes of the records of the newest pass.
+    record_bytes: int = 0
+    #: Commits that the record file lacks.
+    lag_commits: int = 0
+    #: Bytes of memory of the commits that the record file lacks.
+    lag_bytes: int = 0
+    #: Whether a checkpoint is under way.
+    is_moving: bool = False
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("file_bytes", "fileBytes", None),
+        ("record_bytes", "recordBytes", None),
+        ("lag_commits", "lagCommits", None),
+        ("lag_bytes", "lagBytes", None),
+        ("is_moving", "isMoving", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class KeepResults(Record):
     """Results that a retention keeps: those for which all members hold. At least one member is
     required.
@@ -4493,6 +4624,32 @@ class KeepResults(Record):
         ("part_numbers", "partNumbers", None),
         ("age_seconds", "ageSeconds", None),
         ("newest_of_product", "newestOfProduct", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class LatencyStatus(Record):
+    """Percentiles of the durations of calls since the store was opened, in microseconds. Each is at
+    most a sixteenth above the true one.
+    """
+
+    #: Number of calls.
+    count: int = 0
+    #: Half of the calls took at most this.
+    p50_us: int = 0
+    #: 99 % of the calls took at most this.
+    p99_us: int = 0
+    #: 99.99 % of the calls took at most this.
+    p9999_us: int = 0
+    #: The longest call.
+    max_us: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("count", "count", None),
+        ("p50_us", "p50Us", None),
+        ("p99_us", "p99Us", None),
+        ("p9999_us", "p9999Us", None),
+        ("max_us", "maxUs", None),
     )
 
 
@@ -4671,6 +4828,36 @@ class MaintenanceReport(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class MaintenanceStatus(Record):
+    """What the maintenance thread has done since the store was opened."""
+
+    #: Whether the store has a maintenance thread.
+    is_enabled: bool = False
+    #: Passes that ended.
+    passes: int = 0
+    #: Passes with an error.
+    failed_passes: int = 0
+    #: End of the last pass, by the clock of the store.
+    last_pass: datetime | None = None
+    #: What the last pass did, also when steps of it failed.
+    last_report: MaintenanceReport | None = None
+    #: The errors of the last pass: one for each step that failed. Empty when all succeeded.
+    last_errors: list[ApiError] = _field(default_factory=list)
+    #: The last error of any pass, which later passes do not clear.
+    newest_error: ApiError | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("is_enabled", "isEnabled", None),
+        ("passes", "passes", None),
+        ("failed_passes", "failedPasses", None),
+        ("last_pass", "lastPass", "time"),
+        ("last_report", "lastReport", "MaintenanceReport"),
+        ("last_errors", "lastErrors", ["ApiError"]),
+        ("newest_error", "newestError", "ApiError"),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class ManualExecution(Record):
     """Runs nothing, and changes the state of the item as the action specifies."""
 
@@ -4709,6 +4896,24 @@ class MeasurementKey(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("path", "path", None),
         ("measurement", "measurement", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryStatus(Record):
+    """A part of the memory."""
+
+    #: What the memory is for.
+    part: str = ""
+    #: Most bytes.
+    bound_bytes: int = 0
+    #: Bytes in use; absent if that is not counted.
+    used_bytes: int | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("part", "part", None),
+        ("bound_bytes", "boundBytes", None),
+        ("used_bytes", "usedBytes", None),
     )
 
 
@@ -4898,6 +5103,27 @@ class OrdinalRange(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("first", "first", None),
         ("last", "last", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome(Record):
+    """How a run ended."""
+
+    #: How it ended.
+    result: OutcomeResult | None = None
+    #: When it ended, by the clock of the store.
+    ended_at: datetime | None = None
+    #: Number of damages that were found.
+    findings: int | None = None
+    #: The first damage, or the error, or what was done.
+    message: str | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("result", "result", None),
+        ("ended_at", "endedAt", "time"),
+        ("findings", "findings", None),
+        ("message", "message", None),
     )
 
 
@@ -6191,6 +6417,27 @@ class ReadWaveformsRequest(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class ReaderStatus(Record):
+    """A reader of an old state."""
+
+    #: Who holds the state.
+    who: str = ""
+    #: Sequence number of the commit whose state it is.
+    sequence: int = 0
+    #: Commits after that one.
+    lag_commits: int = 0
+    #: For how many milliseconds the state is held; absent for a call that is under way.
+    age_ms: int | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("who", "who", None),
+        ("sequence", "sequence", None),
+        ("lag_commits", "lagCommits", None),
+        ("age_ms", "ageMs", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class RenameColumnsRequest(Record):
     """Columns of a table to rename, all at once, so that two can exchange their names."""
 
@@ -6801,6 +7048,58 @@ class ScheduleWorkItemsRequest(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("work_items", "workItems", ["ScheduleWorkItemRequest"]),
         ("replace", "replace", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ScrubProgress(Record):
+    """How far a scrub is."""
+
+    #: When it began, by the clock of the store.
+    began_at: datetime | None = None
+    #: The part that is read: `space NAME` of the record file, `journal`, `tables`, `files` or
+    #: `search`.
+    part: str | None = None
+    #: The last key of the part that was read, as hexadecimal digits.
+    after: str | None = None
+    #: Bytes that were read.
+    bytes: int | None = None
+    #: Files that were read, apart from the record file.
+    files: int | None = None
+    #: Damages that were found.
+    findings: int | None = None
+    #: The first twenty of them.
+    first_findings: list[Finding] = _field(default_factory=list)
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("began_at", "beganAt", "time"),
+        ("part", "part", None),
+        ("after", "after", None),
+        ("bytes", "bytes", None),
+        ("files", "files", None),
+        ("findings", "findings", None),
+        ("first_findings", "firstFindings", ["Finding"]),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ScrubStatus(Record):
+    """A scrub that is under way."""
+
+    #: Days from the begin of one scrub to that of the next; 0 for never.
+    period_days: int = 0
+    #: Most bytes that a scrub reads in a second.
+    bytes_per_s: int = 0
+    #: When the next scrub begins; absent while one is under way, and without a period.
+    due_at: datetime | None = None
+    #: How far the scrub is that is under way.
+    progress: ScrubProgress | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("period_days", "periodDays", None),
+        ("bytes_per_s", "bytesPerS", None),
+        ("due_at", "dueAt", "time"),
+        ("progress", "progress", "ScrubProgress"),
     )
 
 
@@ -7628,6 +7927,66 @@ class StepPath(Record):
         ("inputs", "inputs", {"": "PathValue"}),
         ("outputs", "outputs", {"": "PathValue"}),
         ("measurements", "measurements", {"": "PathMeasurement"}),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class StoreStatus(Record):
+    """How a store is: what it does, what it holds, and what needs a person."""
+
+    #: What needs a person, the most urgent first. Empty for a store that is well.
+    attention: list[Attention] = _field(default_factory=list)
+    #: When this was read, by the clock of the store.
+    time: datetime | None = None
+    #: When the store was opened, by the clock of the store.
+    opened_at: datetime | None = None
+    #: Id of the store.
+    id: str = ""
+    #: Whether this is a view of a store that another process may have open: see `Store::look`.
+    is_view: bool = False
+    #: What wrote the store, and what reads it.
+    versions: VersionStatus | None = None
+    #: Whether writes are taken, and how long they take.
+    writes: WriteStatus | None = None
+    #: The journal, and the commits that a checkpoint has not moved yet.
+    journal: JournalStatus | None = None
+    #: The oldest state that a reader holds; absent if all readers have the newest one.
+    oldest_reader: ReaderStatus | None = None
+    #: The indexes.
+    indexes: IndexStatus | None = None
+    #: The space of the disk.
+    disk: DiskStatus | None = None
+    #: The parts of the memory that have a bound.
+    memory: list[MemoryStatus] = _field(default_factory=list)
+    #: The maintenance thread.
+    maintenance: MaintenanceStatus | None = None
+    #: Verifications with checksums. Kept over a close.
+    verify: ActivityStatus | None = None
+    #: Backups. Kept over a close.
+    backup: ActivityStatus | None = None
+    #: Scrubs that ended. Kept over a close.
+    scrub: ActivityStatus | None = None
+    #: The scrub that is under way, and when the next one is due. Kept over a close.
+    scrubbing: ScrubStatus | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("attention", "attention", ["Attention"]),
+        ("time", "time", "time"),
+        ("opened_at", "openedAt", "time"),
+        ("id", "id", None),
+        ("is_view", "isView", None),
+        ("versions", "versions", "VersionStatus"),
+        ("writes", "writes", "WriteStatus"),
+        ("journal", "journal", "JournalStatus"),
+        ("oldest_reader", "oldestReader", "ReaderStatus"),
+        ("indexes", "indexes", "IndexStatus"),
+        ("disk", "disk", "DiskStatus"),
+        ("memory", "memory", ["MemoryStatus"]),
+        ("maintenance", "maintenance", "MaintenanceStatus"),
+        ("verify", "verify", "ActivityStatus"),
+        ("backup", "backup", "ActivityStatus"),
+        ("scrub", "scrub", "ActivityStatus"),
+        ("scrubbing", "scrubbing", "ScrubStatus"),
     )
 
 
@@ -9419,6 +9778,24 @@ class VerifyReport(Record):
 
 
 @dataclass(slots=True, kw_only=True)
+class VersionStatus(Record):
+    """The versions of the library and of the store."""
+
+    #: Version of the library, and the commit that it was built from if that is known.
+    build: str = ""
+    #: Number of the newest format that the library reads, which is the one that it writes.
+    format: int = 0
+    #: The stored form: only builds with the same one read the store.
+    fingerprint: str = ""
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("build", "build", None),
+        ("format", "format", None),
+        ("fingerprint", "fingerprint", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
 class WorkItem(Record):
     """A work item as it is stored and returned; members that a projection omits are `None`."""
 
@@ -9603,6 +9980,30 @@ class Workspace(Record):
         ("name", "name", None),
         ("created_at", "createdAt", "time"),
         ("created_by", "createdBy", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class WriteStatus(Record):
+    """Writes of a store."""
+
+    #: Whether the store takes writes.
+    are_taken: bool = False
+    #: Why the store refuses every write until it is reopened: the first failure.
+    latch: ApiError | None = None
+    #: Sequence number of the last commit.
+    sequence: int = 0
+    #: Writes and commits of transactions that succeeded, from the call to the answer.
+    commit_latency: LatencyStatus | None = None
+    #: Syncs of the journal.
+    sync_latency: LatencyStatus | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("are_taken", "areTaken", None),
+        ("latch", "latch", "ApiError"),
+        ("sequence", "sequence", None),
+        ("commit_latency", "commitLatency", "LatencyStatus"),
+        ("sync_latency", "syncLatency", "LatencyStatus"),
     )
 
 

@@ -1,11 +1,14 @@
 //! One of the two files. Its space is written with zeros before records use it: a write into an
 //! extent that was never written changes metadata, and its sync costs more.
 
+use std::time::Instant;
+
 use super::header::Header;
 use super::mark::{COPY, Marks};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::file::names::OpenName;
+use crate::value::Latencies;
 
 /// The names of the two files; pass `p` is in the file `p % 2`.
 pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
@@ -105,7 +108,13 @@ impl PassFile {
 
     /// Writes a record, and a mark at its place, and makes both durable. If the file is too short,
     /// it grows with zeros first; the same sync makes them durable.
-    pub(super) fn append(&mut self, at: u64, record: &[u8], mark: (u64, &[u8])) -> Result<()> {
+    pub(super) fn append(
+        &mut self,
+        at: u64,
+        record: &[u8],
+        mark: (u64, &[u8]),
+        syncs: &Latencies,
+    ) -> Result<()> {
         let end = at.saturating_add(record.len() as u64);
         if end > self.len {
             self.grow(end)?;
@@ -113,7 +122,10 @@ impl PassFile {
         let (place, bytes) = mark;
         self.write(bytes, place)?;
         self.write(record, at)?;
-        self.sync()
+        let begun = Instant::now();
+        let synced = self.sync();
+        syncs.add(begun.elapsed());
+        synced
     }
 
     fn grow(&mut self, needed: u64) -> Result<()> {

@@ -38,10 +38,13 @@ use file::{PassFile, RECORDS};
 use header::Header;
 use mark::{Mark, PLACES};
 
+use std::sync::Arc;
+
 use super::envelope;
 use super::file::names::OpenName;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
+use crate::value::Latencies;
 
 /// What the record file says about its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub(crate) struct Journal {
     older: Option<(Header, u64)>,
     /// The record that is being written; kept for its capacity.
     buffer: Vec<u8>,
+    /// How long the syncs of records took.
+    syncs: Arc<Latencies>,
 }
 
 fn file_of(pass: u64) -> usize {
@@ -179,7 +184,8 @@ impl Journal {
         record::write(&mut buffer, salt, at, record::Sequences { before, after }, body);
         let place = PLACES.get(self.next_mark).copied().unwrap_or_default();
         let mark = Mark { acknowledged: before, written: after }.to_bytes(salt, place);
-        let written = self.file(pass)?.append(at, &buffer, (place as u64, &mark));
+        let syncs = self.syncs.clone();
+        let written = self.file(pass)?.append(at, &buffer, (place as u64, &mark), &syncs);
         if written.is_ok() {
             self.at = at.saturating_add(buffer.len() as u64);
             self.next_mark = 1 - self.next_mark;
@@ -189,6 +195,16 @@ impl Journal {
         buffer.shrink_to(1 << 20);
         self.buffer = buffer;
         written
+    }
+
+    /// How long the syncs of records took.
+    pub(crate) fn syncs(&self) -> &Arc<Latencies> {
+        &self.syncs
+    }
+
+    /// Bytes of both files on the disk, and bytes of the records of the newest pass.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        (self.files.iter().map(PassFile::len).sum(), self.at.saturating_sub(RECORDS))
     }
 
     /// The names of both open files. That of the older pass is needed until its checkpoint, and

@@ -6,6 +6,8 @@
 //! record is written only after the sync of the one before; the marks prove it where no record
 //! follows.
 
+use std::sync::Arc;
+
 use super::body;
 use super::file::{NAMES, PassFile, RECORDS, open_both};
 use super::header::Header;
@@ -52,7 +54,8 @@ impl Journal {
         let file = file.ok_or_else(|| Error::conflict("internal error: no file of a pass"))?;
         let next_mark = settle(file, newest, replayed.sequence, end.last.as_ref())?;
         let (at, buffer) = (end.at, Vec::new());
-        Ok((Self { files, newest, at, next_mark, older, buffer }, replayed))
+        let syncs = Arc::default();
+        Ok((Self { files, newest, at, next_mark, older, buffer, syncs }, replayed))
     }
 
     /// Whether the files on this disk have any commit, whatever the record file says. A file that

@@ -69,7 +69,8 @@ impl RecordStream {
         open: &mut dyn FnMut(&Session) -> Result<Box<dyn Batches>>,
     ) -> Result<Self> {
         let context = Context { control: Some(context.control(control)), ..(**context).clone() };
-        let session = Session::of_context(Arc::new(context), Holder::RecordStream).pinned();
+        let session = Session::of_context(Arc::new(context), Holder::RecordStream);
+        let session = session.pinned_as("a scan of records");
         let batches = open(&session)?;
         Ok(Self { session, batches, is_done: false })
     }

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::identity::{Identity, Visibility};
 use super::options::Settings;
+use super::readers::ReaderHold;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Snapshot;
 use crate::session::engine::Engine;
@@ -33,6 +34,7 @@ pub(crate) struct Context {
 pub(crate) struct PinnedSnapshot {
     snapshot: Arc<Snapshot>,
     now: DateTime<Utc>,
+    _hold: Arc<ReaderHold>,
 }
 
 impl Context {
@@ -92,9 +94,13 @@ impl Context {
     }
 
     /// The same context with the newest snapshot for all reads; one that is pinned stays as it is.
+    /// The status calls it `what` and its user.
     #[must_use]
-    pub(crate) fn pinned(&self) -> Self {
-        let pinned = PinnedSnapshot { snapshot: self.snapshot(), now: self.now() };
+    pub(crate) fn pinned(&self, what: &str) -> Self {
+        let snapshot = self.snapshot();
+        let who = format!("{what} of {:?}", self.user());
+        let hold = Arc::new(self.engine.readers.hold(who, snapshot.sequence));
+        let pinned = PinnedSnapshot { snapshot, now: self.now(), _hold: hold };
         Self { pinned: Some(pinned), ..self.clone() }
     }
 

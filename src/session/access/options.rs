@@ -77,6 +77,12 @@ pub struct Settings {
     pub transaction_hold_ms: u64,
     /// Whether a background thread seals, merges and sweeps; default on.
     pub maintenance_thread: bool,
+    /// Days from the begin of one scrub to that of the next, in which maintenance reads everything
+    /// that the store has and compares it with its checksums; default 30, and 0 for never. What it
+    /// finds is in the [`status`](crate::Store::status).
+    pub scrub_days: u32,
+    /// Most bytes that a scrub reads in a second; default 8 MiB, and at least 1.
+    pub scrub_bytes_per_s: u64,
     /// Entries of the change log that are kept also for readers without a hold; default 1,000,000.
     /// Entries beyond it are kept while a subscriber holds them.
     pub log_entries_max: u64,
@@ -122,6 +128,8 @@ impl Default for Settings {
             record_rewrite_bytes_max: limits::RECORD_REWRITE_BYTES_MAX,
             transaction_hold_ms: limits::TRANSACTION_HOLD_MS_DEFAULT,
             maintenance_thread: true,
+            scrub_days: 30,
+            scrub_bytes_per_s: 8 * 1024 * 1024,
             log_entries_max: 1_000_000,
             subscriber_hold_ms: limits::SUBSCRIBER_HOLD_MS_DEFAULT,
             subscriber_hold_bytes: limits::SUBSCRIBER_HOLD_BYTES_DEFAULT,

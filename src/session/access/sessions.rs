@@ -231,7 +231,12 @@ impl Session {
     /// ```
     #[must_use]
     pub fn pinned(&self) -> Self {
-        self.with_context(self.context.pinned())
+        self.pinned_as("a pinned session")
+    }
+
+    /// As [`Session::pinned`]; the status calls it `what`.
+    pub(crate) fn pinned_as(&self, what: &str) -> Self {
+        self.with_context(self.context.pinned(what))
     }
 
     /// The identity that this session acts for.

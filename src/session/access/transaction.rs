@@ -201,6 +201,7 @@ impl OpenTransaction {
             Stage::Ended => return Err(Error::conflict("the transaction has ended")),
         };
         let engine = &self.context.engine;
+        let begun = Instant::now();
         let sequence = engine.sequence() + 1;
         let (ready, turn) = state.finish(&self.context, sequence);
         let committed = ready.and_then(|ready| {
@@ -208,6 +209,9 @@ impl OpenTransaction {
             committed.map_err(|error| outcome_unknown(&error, "the transaction"))
         });
         drop(turn);
+        if committed.is_ok() {
+            engine.commit_latency.add(begun.elapsed());
+        }
         committed
     }
 

@@ -31,6 +31,12 @@ impl Latch {
         }
     }
 
+    /// Why every write is refused, if it is.
+    #[cfg_attr(test, allow(dead_code, reason = "the tests of the queue alone have no status"))]
+    pub(super) fn cause(&self) -> Option<Error> {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Refuses every later write. The first cause is kept; returns whether this is the first.
     pub(super) fn set(&self, cause: &Error) -> bool {
         let mut kept = self.cause.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod growing;
+mod health;
 mod latch;
 mod moving;
 mod planned;
@@ -20,6 +21,7 @@ use chrono::{DateTime, Utc};
 
 use super::access::holders::Holders;
 use super::access::options::Settings;
+use super::access::readers::Readers;
 use super::feed::log_sizes::LogSizes;
 use super::lock::lock;
 use super::outbox::SearchOutbox;
@@ -29,9 +31,10 @@ use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate::Gate;
 use crate::records::{Change, Journal, ReadSource, RecordFile, Snapshot, Space, check_names};
-use crate::value::{guarded, limits, time, trace};
+use crate::value::{Latencies, guarded, limits, time, trace};
 
 use growing::Growing;
+pub(crate) use health::Health;
 pub(crate) use moving::Checkpoints;
 pub(in crate::session) use planned::{Planned, Room};
 use turns::Turns;
@@ -66,6 +69,10 @@ pub(crate) struct Engine {
     pub(crate) log_sizes: LogSizes,
     /// The handles that keep the store open.
     pub(crate) holders: Arc<Holders>,
+    /// Who holds an older state of the store.
+    pub(crate) readers: Arc<Readers>,
+    /// How long writes took, from the call to the answer.
+    pub(in crate::session) commit_latency: Latencies,
     pub(super) published: RwLock<Arc<Snapshot>>,
     /// The snapshots that readers may still hold, the published one among them.
     pub(super) live: Mutex<VecDeque<Weak<Snapshot>>>,
@@ -154,6 +161,8 @@ impl Engine {
             growth: Growing::default(),
             log_sizes: LogSizes::default(),
             holders: Arc::default(),
+            readers: Arc::default(),
+            commit_latency: Latencies::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),
@@ -234,6 +243,12 @@ impl Engine {
         let clock = self.settings.clock.now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
         let before = self.time_ms.fetch_max(clock, Ordering::SeqCst);
         time::from_millis(before.max(clock))
+    }
+
+    /// What the clock says, also if that goes back.
+    pub(crate) fn clock_now(&self) -> DateTime<Utc> {
+        let clock = self.settings.clock.now().timestamp_millis();
+        time::from_millis(clock.clamp(time::MIN_MS, time::MAX_MS))
     }
 
     /// The time that the clock once had and the store still has, if it is ahead of the clock by
@@ -366,7 +381,7 @@ impl Engine {
         ))
     }
 
-    pub(super) fn disk_free_bytes(&self) -> Result<Option<u64>> {
+    pub(crate) fn disk_free_bytes(&self) -> Result<Option<u64>> {
         self.disk.free_bytes().or_else(|error| {
             self.check_place()?;
             Err(Error::io("reading the free space of the disk", error))

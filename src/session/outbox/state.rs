@@ -99,6 +99,11 @@ impl SearchOutbox {
         lock(&self.opened).as_ref().map(|(index, _)| Arc::clone(index))
     }
 
+    /// The last commit that the open index has.
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        self.open_index().map(|index| index.sequence())
+    }
+
     pub(super) fn known(&self, code: u8) -> Option<Searchable> {
         self.searchable_kinds().iter().find(|known| known.registered.kind.code == code).copied()
     }

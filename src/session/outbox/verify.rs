@@ -63,6 +63,20 @@ fn problem(
     Ok((hasher.finalize() != crc).then(|| "does not match its checksum".to_owned()))
 }
 
+/// The files of the recorded checkpoint: path, length and checksum. None if none of them exists:
+/// the index was left out, as in a backup, or it was deleted, which is allowed.
+///
+/// # Errors
+/// Errors of reading the checkpoint.
+pub(crate) fn recorded_files(engine: &Engine) -> Result<Vec<(String, u64, u32)>> {
+    let Some(checkpoint) = recorded(engine)? else { return Ok(Vec::new()) };
+    let named = checkpoint.files.iter().chain([&checkpoint.meta]);
+    let files: Vec<_> =
+        named.map(|file| (format!("{DIRECTORY}/{}", file.name), file.len, file.crc)).collect();
+    let is_there = files.iter().any(|(path, ..)| engine.disk.exists(path).unwrap_or(true));
+    Ok(if is_there { files } else { Vec::new() })
+}
+
 /// Checks that the files of the recorded checkpoint exist with their lengths and, if `deep`, match
 /// their checksums. Calls `found` with each damaged file and its problem. Returns the number of
 /// files and bytes checked.

@@ -35,20 +35,30 @@ pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     Ok(named)
 }
 
+/// Path, length and hash of the files of the segment in a row of the manifest.
+///
+/// # Errors
+/// `Corrupt` if the row is damaged.
+pub(crate) fn segment_files(key: &[u8], value: &[u8]) -> Result<[(String, u64, String); 2]> {
+    let meta: SegmentMeta = envelope::from_row(key, value)?;
+    let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
+    let dir = directory(&hex(table));
+    Ok([
+        (format!("{dir}/{}", data_name(meta.id)), meta.data_bytes, meta.data_hash),
+        (format!("{dir}/{}", summary_name(meta.id)), meta.summary_bytes, meta.summary_hash),
+    ])
+}
+
 /// The path and XXH3-128 of each segment file that a snapshot names, without those whose manifest
 /// entry is damaged.
 pub(crate) fn file_hashes(snapshot: &Snapshot) -> Result<Vec<(String, u128)>> {
     let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
     let mut hashes = Vec::new();
     while let Some((key, value)) = cursor.next()? {
-        let Ok(meta) = envelope::from_row::<SegmentMeta>(&key, &value) else { continue };
-        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
-        let (dir, id) = (directory(&hex(table)), number_of(&key));
-        for (name, hash) in
-            [(data_name(id), &meta.data_hash), (summary_name(id), &meta.summary_hash)]
-        {
-            if let Ok(hash) = u128::from_str_radix(hash, 16) {
-                hashes.push((format!("{dir}/{name}"), hash));
+        let Ok(files) = segment_files(&key, &value) else { continue };
+        for (path, _, hash) in files {
+            if let Ok(hash) = u128::from_str_radix(&hash, 16) {
+                hashes.push((path, hash));
             }
         }
     }
@@ -68,18 +78,11 @@ pub(crate) fn verify(
     let (mut files, mut bytes) = (0, 0);
     while let Some((key, value)) = cursor.next()? {
         control.check()?;
-        let meta: SegmentMeta = envelope::from_row(&key, &value)?;
-        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
-        let dir = directory(&hex(table));
-        for (name, len, hash) in [
-            (data_name(meta.id), meta.data_bytes, &meta.data_hash),
-            (summary_name(meta.id), meta.summary_bytes, &meta.summary_hash),
-        ] {
-            let path = format!("{dir}/{name}");
+        for (path, len, hash) in segment_files(&key, &value)? {
             files += 1;
             bytes += len;
-            if let Err(error) = check_file(&*engine.disk, &path, len, deep.then_some(hash), control)
-            {
+            let hash = deep.then_some(&hash);
+            if let Err(error) = check_file(&*engine.disk, &path, len, hash, control) {
                 if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) {
                     return Err(error);
                 }

@@ -46,7 +46,9 @@ use crate::value::limits;
 
 pub(crate) use appender::{Appender, FindTable, NewRows, StagedRows, commit_all, seal_appended};
 pub(crate) use cache::TableCache;
-pub(crate) use check::{check_file, file_hashes, named_files, remove_empty, sweep, verify};
+pub(crate) use check::{
+    check_file, file_hashes, named_files, remove_empty, segment_files, sweep, verify,
+};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
 pub(crate) use delete::delete_rows;
 pub(crate) use deleted::{Cause, check_deleted_rows, deleted_rows, is_deleted_rows};

@@ -12,6 +12,7 @@
 //! - After a failed write the store latches, and no further write runs.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::draft::Draft;
 use crate::error::{ErrorKind, Result};
@@ -34,6 +35,7 @@ pub(crate) type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<()> + Send>;
 /// `OutcomeUnknown` when the commit failed; the error of a step before the commit.
 pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<()> {
     check_may_write(context, "a write")?;
+    let begun = Instant::now();
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, room, sequence| {
         let (mut changes, events) = plan_over(ReadSource::Turn(turn), &planning, room, plan)?;
@@ -46,13 +48,17 @@ pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<(
         Ok(changes)
     });
     let engine = &context.engine;
-    match engine.turns.enter(planned, context.patience())? {
+    let answer = match engine.turns.enter(planned, context.patience())? {
         Queued::Answered(answer) => answer,
         Queued::Leads(mut group) => {
             let outcome = engine.latching("writing", || run_group(engine, &mut group));
             group.settle(outcome)
         }
+    };
+    if answer.is_ok() {
+        engine.commit_latency.add(begun.elapsed());
     }
+    answer
 }
 
 /// Refuses a write that need not wait for its turn.

@@ -22,6 +22,7 @@ use crate::session::{FILLING_KEY, guarded};
 use crate::store::findings::{Finding, VerifyReport};
 use crate::store::named::named_files;
 use crate::store::open::Store;
+use crate::store::status::kept::Activity;
 use crate::store::{directory, findings, scrub};
 use crate::value::Control;
 
@@ -80,6 +81,20 @@ pub struct SetBackupReport {
     pub findings: Vec<Finding>,
     /// Number of further findings.
     pub findings_left_out: u64,
+}
+
+impl SetBackupReport {
+    /// The number of findings, and the first of them or what was written, for the status.
+    fn outcome(&self) -> (u64, String) {
+        let message = match self.findings.first() {
+            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
+            None => {
+                let (number, bytes, files) = (self.backup, self.written_bytes, self.files_sent);
+                format!("backup {number} of a set: wrote {bytes} bytes, with {files} new files")
+            }
+        };
+        ((self.findings.len() as u64).saturating_add(self.findings_left_out), message)
+    }
 }
 
 impl Store {
@@ -142,17 +157,18 @@ impl Store {
         self.backup_to_set_on(set.clone(), options, control)
     }
 
-    /// The one place where the outcome of a backup in a set is known.
     fn backup_to_set_on(
         &self,
         disk: SharedDisk,
         options: &SetBackupOptions,
         control: &Control,
     ) -> Result<SetBackupReport> {
-        guarded("backing up", || {
+        let done = guarded("backing up", || {
             let set = Set::made(disk, self.engine().seed)?;
             back_up(self, &set, options, control)
-        })
+        });
+        self.record_outcome(Activity::Backup, &done, SetBackupReport::outcome);
+        done
     }
 }
 
