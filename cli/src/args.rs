@@ -157,6 +157,13 @@ pub enum ShellCommand {
 pub enum Command {
     /// Shows sizes, counts, format and health of the store.
     Info,
+    /// Shows how the store is: whether it takes writes, how its disk fills, how backups,
+    /// verifications and scrubs ended, and what needs you.
+    Status {
+        /// Shows it again every two seconds, until Ctrl-C.
+        #[arg(long)]
+        watch: bool,
+    },
     /// Lists the records of a kind.
     #[command(after_help = "\
 Examples:

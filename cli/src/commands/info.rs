@@ -56,10 +56,10 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     // Copies of those who look are no part of the store, and this command may work on one.
     let all = size(&desk.dir).saturating_sub(size(&desk.dir.join("look")));
     bytes.insert("all".to_owned(), shown(all));
-    let attention = desk.store.status()?.attention;
-    let health = match (verified.is_sound(), attention.first()) {
-        (true, None) => "no damage found; `verify` also checks the checksums".to_owned(),
-        (true, Some(first)) => format!("{}; {}", first.problem, first.action),
+    let attention = desk.store.status()?.attention.len();
+    let health = match (verified.is_sound(), attention) {
+        (true, 0) => "no damage found; `verify` also checks the checksums".to_owned(),
+        (true, count) => format!("{count} things need a person; `status` lists them"),
         (false, _) => {
             let count = verified.findings.len() as u64 + verified.findings_left_out;
             format!("{count} findings; `verify` lists them")
@@ -77,7 +77,7 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
 }
 
 /// A number of bytes as people read it, in units of 1,024.
-fn for_people(bytes: u64) -> String {
+pub fn for_people(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

@@ -21,6 +21,7 @@ mod rows;
 mod scale;
 #[cfg(feature = "sql")]
 mod sql;
+mod status;
 mod terminal;
 mod tree;
 mod upkeep;
@@ -55,6 +56,7 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
     let output = Output::new(look);
     match command {
         Command::Info => info::info(desk, output),
+        Command::Status { watch } => status::status(desk, output, *watch),
         Command::Ls(ls) => list::ls(desk, output, ls),
         Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
         Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),

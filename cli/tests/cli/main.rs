@@ -6,6 +6,7 @@ mod files;
 mod lake;
 mod look;
 mod openhtf;
+mod operations;
 mod other_ways;
 #[path = "../../../tests/common/package.rs"]
 mod package;

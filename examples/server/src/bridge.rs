@@ -117,7 +117,7 @@ type BodyHandler<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
 type DownloadHandler = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
 
 /// Runs work on a thread that may block.
-async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let died = |error| Error::new(ErrorKind::Io, format!("the call gave no answer: {error}"));

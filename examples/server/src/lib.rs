@@ -5,6 +5,7 @@
 
 mod bridge;
 mod routes;
+mod status;
 
 use std::sync::Arc;
 

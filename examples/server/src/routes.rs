@@ -46,7 +46,7 @@ macro_rules! routes {
 
         /// The routes over a store.
         pub fn router(app: Arc<App>) -> Router {
-            let router = Router::new();
+            let router = crate::status::router();
             $($(let call = on(
                 MethodFilter::$verb,
                 async |State(app): State<Arc<App>>, path: Result<Path, _>, asked: Request| {

@@ -11,7 +11,7 @@ const FULL_DAYS: u64 = 14;
 /// A reader that holds a state for longer is told.
 const READER_MS: u64 = 60 * 60 * 1_000;
 
-const SEE: &str = "see docs/reference/status.md";
+const SEE: &str = "see docs/operations.md";
 
 /// What is no part of the status itself.
 pub(super) struct Circumstances {

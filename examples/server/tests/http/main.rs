@@ -10,5 +10,6 @@ mod paths;
 mod reference;
 mod requests;
 mod sent;
+mod status;
 mod streams;
 mod wire;
