@@ -369,9 +369,9 @@ fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         "Store::backup" => w.store.backup(w.dir.path().join("backup"), &Control::default());
         "Store::backup_disk" => w.store.backup_disk(&empty(), &Control::default());
         "Store::backup_to_set" => w.store.backup_to_set(
-            w.dir.path().join("set"), &SetBackupOptions::new(), &Control::default()),
+            w.dir.path().join("set"), &SetBackupOptions::new(), &Control::default());
         "Store::backup_to_set_disk" =>
-            w.store.backup_to_set_disk(&empty(), &SetBackupOptions::new(), &Control::default()),
+            w.store.backup_to_set_disk(&empty(), &SetBackupOptions::new(), &Control::default());
         "Store::restore_disk" => Store::restore_disk(&d.shared(), &empty(), &Control::default()),
             where () = drop(w);
         "Store::salvage_disk" => Store::salvage_disk(&d.shared(), &empty(), &Control::default()),
