@@ -231,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_the_durable_tree_and_everything_the_live_one() {
+        let (mut tree, ino) = with_file();
+        tree.write(ino, 0, b"newer").unwrap();
+        tree.create(ROOT, "b", 0o600, false).unwrap();
+        let files = |way| tree.cut(1, way).files();
+        assert_eq!(files(Survival::None), [("/a".to_owned(), 3)]);
+        assert_eq!(files(Survival::All), [("/a".to_owned(), 5), ("/b".to_owned(), 0)]);
+    }
+
+    #[test]
     fn a_rename_in_one_directory_is_whole_or_not_there() {
         let (mut tree, _) = with_file();
         let new = tree.create(ROOT, "b", 0o600, false).unwrap();

@@ -19,8 +19,8 @@ use crate::tree::{Errno, Ino, SyncKind, Tree};
 
 /// The kernel asks again after this time. It makes every change itself, so it needs not ask.
 const VALID: Duration = Duration::from_secs(86_400);
-/// How long a file system that is in use is tried to be unmounted.
-const UNMOUNT_MAX: Duration = Duration::from_secs(60);
+/// How long a file system that is in use is tried to be unmounted, before it is only detached.
+const UNMOUNT_MAX: Duration = Duration::from_secs(10);
 const BLOCK_BYTES: u64 = 4096;
 /// What a full file system would have.
 const BLOCKS: u64 = 1 << 28;
@@ -157,27 +157,33 @@ impl Mounted {
         locked(&self.shared).tree.changes()
     }
 
-    /// Ends the mount and returns the tree.
+    /// Ends the mount and returns the tree. If the file system is in use for longer than ten seconds,
+    /// its directory is freed all the same.
     ///
     /// # Errors
-    /// Those of the system, if the file system is in use for longer than a minute.
+    /// Those of the system.
     pub fn unmount(mut self) -> io::Result<Tree> {
         self.end()?;
         Ok(std::mem::take(&mut locked(&self.shared).tree))
     }
 
-    /// Mappings and handles of a killed process end a moment after it.
+    /// Mappings and handles of a killed process end a moment after it. A mount namespace that another
+    /// process has made meanwhile has a copy of the mount, which stays as long as that process.
     fn end(&mut self) -> io::Result<()> {
         let Some(session) = self.session.take() else { return Ok(()) };
         let began = Instant::now();
         loop {
             let done = Command::new("umount").arg("-i").arg(&self.directory).output()?;
             if done.status.success() {
-                break;
+                session.join();
+                return Ok(());
             }
             if began.elapsed() > UNMOUNT_MAX {
-                // Whoever uses it keeps it for himself.
-                let _ = Command::new("umount").arg("-il").arg(&self.directory).output()?;
+                let detached = Command::new("umount").arg("-il").arg(&self.directory).output()?;
+                if detached.status.success() {
+                    eprintln!("{} is in use elsewhere; detached", self.directory.display());
+                    return Ok(());
+                }
                 let text = String::from_utf8_lossy(&done.stderr).trim().to_owned();
                 return Err(io::Error::other(format!(
                     "unmounting {}: {text}",
@@ -186,8 +192,6 @@ impl Mounted {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        session.join();
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::harness::End;
 use crate::{holds, works};
 
 /// One test after the other: whoever looks for a free loop device opens those of others too.
-fn turn() -> MutexGuard<'static, ()> {
+pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

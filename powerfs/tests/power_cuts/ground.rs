@@ -30,6 +30,8 @@ impl FileSystem {
     fn options(self) -> &'static str {
         match self {
             Self::Ext4Writeback => "loop,data=writeback",
+            // The same device may still be mounted in another namespace.
+            Self::Xfs => "loop,nouuid",
             _ => "loop",
         }
     }

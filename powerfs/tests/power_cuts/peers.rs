@@ -11,14 +11,23 @@ fn value(key: u64) -> Vec<u8> {
     (0..len).map(|at| (key + at) as u8).collect()
 }
 
+mod good {
+    pub use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
+}
+
+mod bad {
+    pub use redb_3::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
+}
+
 macro_rules! version {
-    ($name:ident, $redb:ident) => {
+    ($name:ident, $version:ident) => {
         /// Transactions of one version of redb.
         pub fn $name() -> Work {
             use std::path::Path;
 
-            use $redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
-
+            use self::$version::{
+                Builder, Database, ReadableDatabase, ReadableTable, TableDefinition,
+            };
             use crate::acks::{Acks, Tell as _};
 
             const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
@@ -84,5 +93,5 @@ macro_rules! version {
     };
 }
 
-version!(redb, redb);
-version!(redb_3, redb_3);
+version!(redb, good);
+version!(redb_3, bad);

@@ -2,21 +2,21 @@
 
 use stationdb_powerfs::{Kept, SyncKind};
 
-use crate::ground::Ground;
+use crate::ground::{FileSystem, Ground};
 use crate::harness::{End, Plan, explore, is_skipped};
 use crate::works::{self, Work};
-use crate::{peers, sizes};
+use crate::{devices, peers, sizes};
 
 /// States within which a missing sync has to be found.
 const STATES_MAX: u64 = 200;
 
 /// A workload whose syncs of a kind, of the paths that match, do nothing.
-fn is_missed(what: &str, work: Work, kind: SyncKind, matches: fn(&str) -> bool) {
-    if is_skipped(what, Ground::Lossy) {
+fn is_missed(what: &str, work: Work, ground: Ground, kind: SyncKind, matches: fn(&str) -> bool) {
+    if is_skipped(what, ground) {
         return;
     }
     let kept = Kept::all_but(kind, matches);
-    let plan = Plan { work, ground: Ground::Lossy, end: End::Cut, kept };
+    let plan = Plan { work, ground, end: End::Cut, kept };
     let explored = explore(&plan, sizes::seed(), STATES_MAX);
     assert!(explored.ignored_syncs > 0, "{what}: there is no such sync");
     let Some(problem) = &explored.problem else {
@@ -30,7 +30,7 @@ macro_rules! removed {
     ($($test:ident: $work:expr, $kind:ident, $matches:expr;)*) => {
         $(#[test]
         fn $test() {
-            is_missed(stringify!($test), $work, SyncKind::$kind, $matches);
+            is_missed(stringify!($test), $work, Ground::Lossy, SyncKind::$kind, $matches);
         })*
     };
 }
@@ -58,4 +58,16 @@ removed! {
         path.starts_with("/backup")
     };
     fdatasync_of_redb_is_missed: peers::redb(), Data, |_| true;
+}
+
+/// As on a device that acknowledges flushes without carrying them out, or with the option
+/// `nobarrier` of former kernels.
+#[test]
+fn a_flush_of_a_device_is_missed() {
+    let _turn = devices::turn();
+    for file_system in [FileSystem::Ext4, FileSystem::Xfs] {
+        let what = format!("a flush below {file_system:?}");
+        let ground = Ground::Device(file_system);
+        is_missed(&what, works::station(), ground, SyncKind::File, |_| true);
+    }
 }
