@@ -322,7 +322,7 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
 }
 
 fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 55] = calls! { reads |w, d|
+    let table: [(&'static str, Run); 56] = calls! { reads |w, d|
         "RunStart::start" => start.start(&w.session("ada")),
             where start = stationdb::results::Run::begin("P", "S", "G");
         "Run::resume" => stationdb::results::Run::resume(&ada, &left[0].id.clone().unwrap()),
