@@ -4,11 +4,12 @@ use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
 use stationdb::tables::{
-    ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest,
+    ColumnFilter, ColumnMetadataPatch, ColumnOrderBy, FilterOperation, ModifyTableRequest,
+    QueryTableDataRequest, ScanRequest,
 };
 use stationdb::{Control, Session};
 
-use crate::common::{Res, Scale};
+use crate::common::{Res, Scale, bytes_below, timed};
 use crate::measurements::{
     TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory,
 };
@@ -77,6 +78,17 @@ pub fn run(scale: &Scale) -> Res<()> {
     )?;
     let low = TS0 + 10 * (scale.rows as i64 * 6 / 10);
     let high = low + 10 * (scale.rows as i64 / 1000);
+    // The same rows with indexes of two columns.
+    let indexed = create_table(&session, true)?;
+    let patches = ["k", "s"].map(|name| ColumnMetadataPatch::new(name).indexed(true));
+    session.modify_table(&indexed.as_str().into(), ModifyTableRequest::new().columns(patches))?;
+    let mut rows = batches(&schema(true), scale.rows);
+    let append = || session.append_batches(&indexed.as_str().into(), &mut rows, Some(true));
+    let (seconds, _) = timed(|| Ok(append()?))?;
+    scale.emit("W3", "append_indexed", &[seconds], "s", "two of six columns have an index");
+    let bytes = |id: &str| bytes_below(&dir.join("tables").join(id)) as f64;
+    let more = (bytes(&indexed) - bytes(&id)) / scale.rows as f64;
+    scale.emit("W3", "index_bytes", &[more], "bytes/row", "of both indexes together");
     let (answers, count) = expected(scale.rows as u64, low, high);
 
     let time = |millis: i64| -> Res<String> {
@@ -122,6 +134,12 @@ pub fn run(scale: &Scale) -> Res<()> {
             assert_eq!(answer(&scan(&session, &id, &request)?), expected, "{metric}");
             Ok(())
         })?;
+        if metric.starts_with("iii") || is_top {
+            emit(&format!("{metric}_indexed"), &mut || {
+                assert_eq!(answer(&scan(&session, &indexed, &request)?), expected, "{metric}");
+                Ok(())
+            })?;
+        }
     }
     let request = QueryTableDataRequest::new()
         .filters([filter("v3", Op::GreaterThanEquals, 250), filter("v3", Op::LessThan, 750)])

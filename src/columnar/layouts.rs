@@ -62,6 +62,14 @@ impl Layout {
         )
     }
 
+    /// The position of a column of the table among the stored ones; none if rows do not have it.
+    pub(crate) fn stored_at(&self, column: usize) -> Option<usize> {
+        match &self.sources {
+            None => Some(column),
+            Some(sources) => sources.get(column).copied().flatten(),
+        }
+    }
+
     /// How many of the stored columns the table has no more.
     pub(crate) fn dropped_count(&self) -> usize {
         let sources = self.sources.iter().flat_map(|sources| sources.iter());

@@ -53,7 +53,7 @@ pub(crate) use guard::is_guarded;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use guard::unguarded;
 pub(crate) use keys::index_values;
-pub(crate) use layouts::{ColumnLife, Layouts};
+pub(crate) use layouts::{ColumnLife, Layout, Layouts};
 pub(crate) use order::after::After;
 pub(crate) use order::sort_key::OrderColumn;
 pub use parquet_format::format::check_parquet_metadata;
@@ -74,6 +74,7 @@ pub(crate) use read::statistics::statistics;
 pub use read::statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use read::view::{Run, RunStorage, TableView};
 pub use schema::TableSchema;
+pub(crate) use schema::check_indexed;
 #[cfg(test)]
 pub(crate) use segment::SUMMARY_VERSION;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -59,6 +59,7 @@ impl TableSchema {
                     .with_args([column.name.clone()])
                     .at_member(place("name")));
             }
+            check_indexed(column).map_err(|error| error.at_member(place("indexed")))?;
             if column.column_type == ColumnType::Index {
                 if !column.data_type.can_be_index() {
                     return Err(Error::invalid(format!(
@@ -131,6 +132,11 @@ impl TableSchema {
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// Positions of the columns that have value indexes.
+    pub(crate) fn indexed(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().enumerate().filter(|(_, c)| c.is_indexed()).map(|(at, _)| at)
     }
 
     /// The Arrow schema of whole rows.
@@ -211,6 +217,27 @@ impl TableSchema {
         let fields: Vec<_> =
             positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
         Arc::new(Schema::new(fields))
+    }
+}
+
+/// Checks that a column that is to have a value index can have one.
+///
+/// # Errors
+/// `InvalidArgument` for the index of the table, and for floats and booleans.
+pub(crate) fn check_indexed(column: &Column) -> Result<()> {
+    let refused = |why: &str| {
+        Err(Error::invalid(format!("column {:?} cannot be indexed: {why}", column.name))
+            .with_args([column.name.clone()]))
+    };
+    match column.data_type {
+        _ if !column.is_indexed() => Ok(()),
+        _ if column.column_type == ColumnType::Index => {
+            refused("it is the INDEX, in whose order the rows are; leave out indexed")
+        }
+        DataType::Bool | DataType::Float32 | DataType::Float64 => {
+            refused("only columns of STRING, INT32, INT64 and times can be")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -38,6 +38,7 @@ mod sizes;
 mod station;
 mod tables;
 mod transactions;
+mod value_indexes;
 #[cfg(feature = "packages")]
 mod written;
 

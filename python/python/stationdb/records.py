@@ -1561,12 +1561,17 @@ class Column(Record):
     column_type: ColumnType | None = None
     #: Metadata of the column.
     properties: dict[str, str] = _field(default_factory=dict)
+    #: Whether conditions find rows by an index of the values: for STRING, INT32, INT64 and times,
+    #: but not for the index of the table. False when absent. A member of this crate, unknown to
+    #: the wire.
+    indexed: bool | None = None
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("name", "name", None),
         ("data_type", "dataType", None),
         ("column_type", "columnType", None),
         ("properties", "properties", None),
+        ("indexed", "indexed", None),
     )
 
 
@@ -1590,16 +1595,20 @@ class ColumnFilter(Record):
 
 @dataclass(slots=True, kw_only=True)
 class ColumnMetadataPatch(Record):
-    """New column properties; a null value removes the key."""
+    """Changes of a column."""
 
     #: Name of an existing column.
     name: str
-    #: Merged into its properties.
+    #: Merged into its properties; a null value removes the key.
     properties: dict[str, str | None]
+    #: Whether it has an index of its values from now on; unchanged when absent. Maintenance makes
+    #: the index of the rows that the table has. A member of this crate, unknown to the wire.
+    indexed: bool | None = None
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("name", "name", None),
         ("properties", "properties", None),
+        ("indexed", "indexed", None),
     )
 
 
@@ -8719,15 +8728,17 @@ class Touched(Record):
 
     #: Sealed segments of the table.
     segments: int = 0
-    #: Segments that statistics exclude entirely.
+    #: Segments that statistics and indexes exclude entirely.
     segments_pruned: int = 0
     #: Row groups of the table.
     row_groups: int = 0
-    #: Row groups that statistics exclude entirely.
+    #: Row groups that statistics and indexes exclude entirely.
     row_groups_pruned: int = 0
+    #: Row groups whose rows were found by indexes of the values of columns.
+    row_groups_indexed: int = 0
     #: Pages of one column.
     pages: int = 0
-    #: Pages of one column that statistics exclude entirely.
+    #: Pages of one column that statistics and indexes exclude entirely.
     pages_pruned: int = 0
     #: Rows in memory that are not sealed yet.
     buffered_rows: int = 0
@@ -8741,6 +8752,7 @@ class Touched(Record):
         ("segments_pruned", "segmentsPruned", None),
         ("row_groups", "rowGroups", None),
         ("row_groups_pruned", "rowGroupsPruned", None),
+        ("row_groups_indexed", "rowGroupsIndexed", None),
         ("pages", "pages", None),
         ("pages_pruned", "pagesPruned", None),
         ("buffered_rows", "bufferedRows", None),

@@ -1,10 +1,12 @@
 //! Which rows to read: conditions of columns and a filter in the language, both as tests of rows.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::found_rows::FoundCache;
 use super::leaf::Leaf;
 use super::row_test::RowTest;
+use super::wanted::{Wanted, wanted};
 use crate::columnar::cells;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
@@ -17,6 +19,10 @@ use crate::model::tables::data::{Column, ColumnFilter, ColumnType, DataType, Fil
 pub struct Predicates {
     /// Tests of one column each, cheap columns first; then tests of several columns or of none.
     tests: Vec<Arc<RowTest>>,
+    /// What the tests want of columns, once it was asked for.
+    wanted: Arc<OnceLock<Vec<Wanted>>>,
+    /// What value indexes found for the tests.
+    found: Arc<FoundCache>,
 }
 
 impl Predicates {
@@ -48,7 +54,7 @@ impl Predicates {
     /// These filters and others.
     pub(crate) fn and(mut self, schema: &TableSchema, others: Self) -> Self {
         self.tests.extend(others.tests);
-        self.cheap_first(schema);
+        self.changed(schema);
         self
     }
 
@@ -66,7 +72,7 @@ impl Predicates {
                 shape => self.tests.push(Arc::new(RowTest::new(shape, schema)?)),
             }
         }
-        self.cheap_first(schema);
+        self.changed(schema);
         Ok(self)
     }
 
@@ -123,6 +129,22 @@ impl Predicates {
     /// The tests: those of one column each come first.
     pub(in crate::columnar) fn tests(&self) -> &[Arc<RowTest>] {
         &self.tests
+    }
+
+    /// The values that the tests want of columns that may have value indexes.
+    pub(in crate::columnar) fn wanted(&self) -> &[Wanted] {
+        self.wanted.get_or_init(|| wanted(self.tests.iter().map(|test| &**test)))
+    }
+
+    /// What value indexes found for these tests.
+    pub(in crate::columnar) fn found(&self) -> &FoundCache {
+        &self.found
+    }
+
+    /// Puts new tests in order, and forgets what was known of the tests before.
+    fn changed(&mut self, schema: &TableSchema) {
+        (self.wanted, self.found) = Default::default();
+        self.cheap_first(schema);
     }
 
     /// Cheap columns first: rows that they exclude need not be decoded in the other columns.

@@ -235,6 +235,17 @@ impl RowTest {
         }
     }
 
+    /// The comparisons of which a row must pass one; `None` if it has another form.
+    pub(super) fn alternatives(&self) -> Option<Vec<&Leaf>> {
+        fn leaf(node: &Node) -> Option<&Leaf> {
+            if let Node::Leaf(_, leaf) = node { Some(leaf) } else { None }
+        }
+        match &self.node {
+            Node::Any(nodes) => nodes.iter().map(leaf).collect(),
+            node => Some(vec![leaf(node)?]),
+        }
+    }
+
     /// Which values of its only column pass.
     ///
     /// # Errors

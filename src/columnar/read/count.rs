@@ -99,7 +99,7 @@ pub(crate) fn count_rows(
         unit::prune(view.run(*run)?, predicates, rows.clone()).map(|left| (*run, left))
     })?;
     let left: Vec<_> = left.into_iter().filter(|(_, left)| !left.ranges.is_empty()).collect();
-    let rows = left.iter().map(|(_, left)| unit::row_count(&left.ranges)).sum();
+    let rows = left.iter().map(|(_, left)| unit::read_cost(&left.ranges)).sum();
     let counts = in_parallel(&left, rows, control, |(run, left)| {
         unit::count(view.run(*run)?, &view.schema, predicates, left, control)
     })?;

@@ -16,15 +16,17 @@ use crate::value::Control;
 pub struct Touched {
     /// Sealed segments of the table.
     pub segments: u64,
-    /// Segments that statistics exclude entirely.
+    /// Segments that statistics and indexes exclude entirely.
     pub segments_pruned: u64,
     /// Row groups of the table.
     pub row_groups: u64,
-    /// Row groups that statistics exclude entirely.
+    /// Row groups that statistics and indexes exclude entirely.
     pub row_groups_pruned: u64,
+    /// Row groups whose rows were found by indexes of the values of columns.
+    pub row_groups_indexed: u64,
     /// Pages of one column.
     pub pages: u64,
-    /// Pages of one column that statistics exclude entirely.
+    /// Pages of one column that statistics and indexes exclude entirely.
     pub pages_pruned: u64,
     /// Rows in memory that are not sealed yet.
     pub buffered_rows: u64,
@@ -52,6 +54,7 @@ pub(crate) fn touched(
             control.check()?;
             let left = unit::prune(run, predicates, rows.clone())?;
             let kept = unit::row_count(&left.ranges) as u64;
+            out.row_groups_indexed += left.indexed_groups;
             if left.needed.contains(&true) {
                 out.rows_touched += kept;
             }

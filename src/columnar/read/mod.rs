@@ -4,6 +4,7 @@ pub(super) mod append_order;
 pub(super) mod count;
 pub(super) mod explain;
 pub(super) mod fetch;
+pub(super) mod found;
 pub(super) mod index_rows;
 pub(super) mod matching;
 pub(super) mod record_batches;

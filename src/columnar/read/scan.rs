@@ -256,7 +256,7 @@ impl MergedScan {
                     left.push(pruned);
                 }
             }
-            let rows_left = left.iter().map(|left| unit::row_count(&left.ranges)).sum();
+            let rows_left = left.iter().map(|left| unit::read_cost(&left.ranges)).sum();
             let pieces = in_parallel(&left, rows_left, control, |left| {
                 let (batch, keys, ranges) = if with_keys {
                     match unit::read_keyed(run, schema, predicates, left, columns, control)? {

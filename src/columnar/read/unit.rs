@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use super::found::narrowed;
 use super::view::{Run, RunStorage};
 use crate::arrow::array::{
     ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions,
@@ -25,6 +26,13 @@ pub(in crate::columnar) struct Picked {
     /// Ascending, disjoint ranges of rows of the run.
     pub ranges: Vec<Range<usize>>,
     columns: Vec<(usize, ArrayRef)>,
+}
+
+/// About how many rows can be read in a row in the time that reading these ranges takes: where they
+/// are short, much time goes into finding them in their pages.
+pub(in crate::columnar) fn read_cost(ranges: &[Range<usize>]) -> usize {
+    const RANGE_ROWS: usize = 256;
+    row_count(ranges).saturating_add(ranges.len().saturating_mul(RANGE_ROWS))
 }
 
 pub(in crate::columnar) fn row_count(ranges: &[Range<usize>]) -> usize {
@@ -56,21 +64,23 @@ pub(in crate::columnar) fn verdicts(
 
 /// What summaries leave of rows.
 pub(in crate::columnar) struct Pruned {
-    /// The rows that are not deleted and that summaries do not exclude.
+    /// The rows that are not deleted and that summaries and value indexes do not exclude.
     pub ranges: Vec<Range<usize>>,
     /// For each test whether it must still be evaluated: not if every row of every remaining block
     /// passes. Empty if no row has to be tested.
     pub needed: Vec<bool>,
+    /// Row groups in which a value index found the rows.
+    pub indexed_groups: u64,
 }
 
-/// What summaries leave of `rows`.
+/// What summaries and value indexes leave of `rows`.
 pub(in crate::columnar) fn prune(
     run: &Run,
     predicates: &Predicates,
     rows: Range<usize>,
 ) -> Result<Pruned> {
     if predicates.is_empty() || rows.is_empty() {
-        return Ok(Pruned { ranges: run.live(rows), needed: Vec::new() });
+        return Ok(Pruned { ranges: run.live(rows), needed: Vec::new(), indexed_groups: 0 });
     }
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
@@ -84,7 +94,7 @@ pub(in crate::columnar) fn prune(
             *open &= *verdict != Verdict::None;
         }
     }
-    let needed = judged
+    let mut needed: Vec<bool> = judged
         .iter()
         .map(|verdicts| {
             verdicts.as_ref().is_none_or(|verdicts| {
@@ -98,10 +108,19 @@ pub(in crate::columnar) fn prune(
         let to = ((first + at + 1) * BLOCK_ROWS).min(rows.end);
         join(&mut ranges, from..to);
     }
+    let mut indexed_groups = 0;
+    if needed.contains(&true)
+        && let Some(left) = narrowed(run, predicates, &rows, &ranges)?
+    {
+        ranges = left.ranges;
+        indexed_groups = left.groups;
+        let settled = left.settled.into_iter();
+        needed.iter_mut().zip(settled).for_each(|(needed, settled)| *needed &= !settled);
+    }
     if run.has_dead() {
         ranges = ranges.into_iter().flat_map(|range| run.live(range)).collect();
     }
-    Ok(Pruned { ranges, needed })
+    Ok(Pruned { ranges, needed, indexed_groups })
 }
 
 /// The parts of `ranges` that a mask over their rows selects.
@@ -294,7 +313,7 @@ pub(in crate::columnar) fn pick_pruned(
     wanted: &[usize],
     control: &Control,
 ) -> Result<Picked> {
-    let Pruned { ranges, needed } = pruned;
+    let Pruned { ranges, needed, .. } = pruned;
     let mut ranges = ranges.clone();
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
     let (by_column, joint) = open(predicates, needed);
@@ -328,7 +347,7 @@ pub(in crate::columnar) fn count(
     pruned: &Pruned,
     control: &Control,
 ) -> Result<usize> {
-    let Pruned { ranges, needed } = pruned;
+    let Pruned { ranges, needed, .. } = pruned;
     let mut ranges = ranges.clone();
     let (mut columns, mut joint) = open(predicates, needed);
     // The last test only counts.

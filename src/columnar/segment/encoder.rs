@@ -19,6 +19,7 @@ use super::checked::HashingFile;
 use super::encoding::properties;
 use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
+use super::value_index::{IndexPart, IndexPlace, build};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::guard::guarded;
 use crate::columnar::parquet_format::nan_statistics;
@@ -39,6 +40,8 @@ struct Group {
     summaries: Vec<(usize, Blocks)>,
     /// The extreme rows, which are written after the row group.
     extreme_rows: Vec<u8>,
+    /// The value indexes, each with the position of its column; they are written after that.
+    indexes: Vec<(usize, IndexPart)>,
 }
 
 struct Workers {
@@ -118,7 +121,9 @@ fn encode(
     }
     let extreme_rows =
         ExtremeRows::of(schema).map(|rows| rows.collect(batches, &summaries)).unwrap_or_default();
-    Ok(Group { chunks, summaries, extreme_rows })
+    let column = |position| batches.iter().filter_map(move |batch| batch.columns().get(position));
+    let indexes = schema.indexed().filter_map(|at| Some((at, build(column(at))?))).collect();
+    Ok(Group { chunks, summaries, extreme_rows, indexes })
 }
 
 fn writer<W: Write + Send>(
@@ -143,6 +148,7 @@ pub(super) struct Encoder {
     summaries: Vec<(usize, Blocks)>,
     /// Offset of the extreme rows of each row group.
     extreme_rows: Vec<u64>,
+    indexes: Vec<IndexPlace>,
 }
 
 /// A Parquet file with all row groups and its footer, and the data for the summary.
@@ -152,6 +158,8 @@ pub(super) struct EncodedFile {
     pub summaries: Vec<(usize, Blocks)>,
     /// Offset of the extreme rows of each row group; empty if none are stored.
     pub extreme_rows: Vec<u64>,
+    /// Where the value indexes are, by row group and column.
+    pub indexes: Vec<IndexPlace>,
 }
 
 pub(super) fn write_error(error: ParquetError) -> Error {
@@ -180,6 +188,7 @@ impl Encoder {
             ready: BTreeMap::new(),
             summaries: Vec::new(),
             extreme_rows: Vec::new(),
+            indexes: Vec::new(),
         })
     }
 
@@ -237,6 +246,14 @@ impl Encoder {
                     .write_all(&group.extreme_rows)
                     .map_err(|error| Error::io("writing a segment", error))?;
             }
+            for (column, IndexPart { place, bytes }) in group.indexes {
+                let offset = self.file.bytes_written() as u64;
+                self.file
+                    .write_all(&bytes)
+                    .map_err(|error| Error::io("writing a segment", error))?;
+                let (group, column) = (self.appended as u32, column as u32);
+                self.indexes.push(IndexPlace { group, column, offset, ..place });
+            }
             self.appended += 1;
             for (position, blocks) in group.summaries {
                 match self.summaries.iter_mut().find(|(other, _)| *other == position) {
@@ -255,11 +272,11 @@ impl Encoder {
                 self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
             self.accept(done)?;
         }
-        let (summaries, extreme_rows) = (self.summaries, self.extreme_rows);
         Ok(EncodedFile {
             file: self.file.into_inner().map_err(write_error)?,
-            summaries,
-            extreme_rows,
+            summaries: self.summaries,
+            extreme_rows: self.extreme_rows,
+            indexes: self.indexes,
         })
     }
 }

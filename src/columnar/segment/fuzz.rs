@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::checked::HashingFile;
 use super::meta::SegmentMeta;
-use super::summary_file::{Footer, Section, SummaryFile, write_footer};
+use super::summary_file::{Footer, Section, SummaryBody, SummaryFile, write_footer};
 use crate::disk::{Disk, MemoryDisk, Mode};
 
 /// Bytes of a column in the input.
@@ -33,9 +33,8 @@ pub(crate) fn summary_file(data: &[u8]) {
     if file.write_all(rest).is_err() {
         return;
     }
-    let Ok(crc) = write_footer(&mut file, has_ordinals, row_count, &sections, &[], &[]) else {
-        return;
-    };
+    let rest = SummaryBody { has_ordinals, row_count, ..SummaryBody::default() };
+    let Ok(crc) = write_footer(&mut file, &rest, &sections) else { return };
     let Ok(written) = file.finish() else { return };
     let meta = SegmentMeta { summary_bytes: written.len, summary_crc: crc, ..meta(row_count) };
     let Ok(file) = disk.open("summary", Mode::Read) else { return };

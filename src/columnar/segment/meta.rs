@@ -33,6 +33,8 @@ record! {
         pub ordinal_count: u64,
         /// The revision of the table's columns with which it was written.
         pub columns_revision: u64,
+        /// Positions of the columns that have value indexes, ascending.
+        pub indexed: Vec<u32>,
     }
 }
 

@@ -17,6 +17,7 @@ mod reader;
 mod same_value;
 mod summary;
 mod summary_file;
+mod value_index;
 mod values;
 mod writer;
 
@@ -36,6 +37,7 @@ pub(crate) use reader::{FilterResult, Segment};
 pub(crate) use summary::{Block, ColumnSummary, Levels};
 #[cfg(test)]
 pub(crate) use summary_file::VERSION as SUMMARY_VERSION;
+pub(crate) use value_index::{KeyRange, common, disjoint};
 pub(crate) use values::Part;
 pub(crate) use writer::SegmentWriter;
 

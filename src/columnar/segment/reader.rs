@@ -22,6 +22,7 @@ use super::extreme_rows::ExtremeRows;
 use super::same_value::SameValue;
 use super::summary::ColumnSummary;
 use super::summary_file::{Section, SummaryFile};
+use super::value_index::{FoundRows, IndexPlace, KeyRange, look_up};
 use super::values::Part;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -203,6 +204,34 @@ impl Segment {
             [from, to] => Some(*from..*to),
             _ => None,
         })
+    }
+
+    /// The row group of a row, and its rows.
+    pub(crate) fn group_at(&self, row: usize) -> Option<(usize, Range<usize>)> {
+        let group = self.group_starts.partition_point(|start| *start <= row).checked_sub(1)?;
+        let start = *self.group_starts.get(group)?;
+        Some((group, start..*self.group_starts.get(group + 1)?))
+    }
+
+    /// Finds the rows of a row group whose values in a column are in one of these ranges, which are
+    /// disjoint and in order, by the value index of the column. `None` if it has none, if more than
+    /// `most` rows are found, or if testing the rows costs no more.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(crate) fn find(
+        &self,
+        (group, column): (usize, usize),
+        ranges: &[KeyRange],
+        most: usize,
+    ) -> Result<Option<FoundRows>> {
+        let indexes = &self.summary.indexes;
+        let place = |place: &IndexPlace| (place.group as usize, place.column as usize);
+        let found = indexes.binary_search_by_key(&(group, column), place);
+        match found.ok().and_then(|at| indexes.get(at)) {
+            Some(place) => look_up(&self.data, place, ranges, self.group_rows(group), most),
+            None => Ok(None),
+        }
     }
 
     /// Whether the rows are stored in order of their append ordinals.

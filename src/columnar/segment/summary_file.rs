@@ -7,9 +7,10 @@
 //! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each
 //! column its position u32, kind u8 (0 integer, 1 float, and 2 more with sums), offset u64, block
 //! count u32; then the offset in the Parquet file of the extreme rows of each row group (count u32,
-//! u64 each), the CRC-32s of the body's 16 KiB blocks (count u32, values) and those of the Parquet
-//! file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The
-//! footer's CRC-32 is also in the manifest.
+//! u64 each), the places of the value indexes (count u32, 33 bytes each), the CRC-32s of the body's
+//! 16 KiB blocks (count u32, values) and those of the Parquet file (count u32, values). Trailer:
+//! footer length u32, footer CRC-32 u32. All little-endian. The footer's CRC-32 is also in the
+//! manifest.
 
 use std::io::Write;
 
@@ -17,6 +18,7 @@ use super::BLOCK_ROWS;
 use super::checked::{CheckedFile, HashingFile};
 use super::meta::SegmentMeta;
 use super::summary::{Block, Blocks, Column, ColumnSummary, Levels, PARTS_BYTES, Parts};
+use super::value_index::IndexPlace;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::value::byte_reader::ByteReader;
@@ -60,6 +62,8 @@ pub(super) struct SummaryFile {
     pub sections: Vec<Section>,
     /// Offset in the Parquet file of the extreme rows of each row group; empty if there are none.
     pub extreme_rows: Vec<u64>,
+    /// Where the value indexes are, by row group and column.
+    pub indexes: Vec<IndexPlace>,
     pub data_crcs: Vec<u32>,
     body: CheckedFile,
 }
@@ -86,20 +90,21 @@ fn put_column<T: Copy>(
 }
 
 /// What follows the ordinals.
+#[derive(Default)]
 pub(super) struct SummaryBody<'a> {
     pub has_ordinals: bool,
     pub row_count: u64,
     pub columns: &'a [(usize, Blocks)],
     pub extreme_rows: &'a [u64],
+    pub indexes: &'a [IndexPlace],
     pub data_crcs: &'a [u32],
 }
 
 /// Appends columns and footer to a file that has the ordinals already; returns the footer's CRC-32.
 pub(super) fn write_rest(file: &mut HashingFile, rest: &SummaryBody<'_>) -> std::io::Result<u32> {
-    let SummaryBody { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
-    let mut sections = Vec::with_capacity(columns.len());
+    let mut sections = Vec::with_capacity(rest.columns.len());
     let mut body = Vec::new();
-    for (position, blocks) in columns {
+    for (position, blocks) in rest.columns {
         body.clear();
         let offset = file.len();
         let (count, has_sums) = match blocks {
@@ -115,18 +120,16 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &SummaryBody<'_>) -> std:
         });
         file.write_all(&body)?;
     }
-    write_footer(file, has_ordinals, row_count, &sections, extreme_rows, data_crcs)
+    write_footer(file, rest, &sections)
 }
 
 /// Appends the footer to a file that has the body already; returns the footer's CRC-32.
 pub(super) fn write_footer(
     file: &mut HashingFile,
-    has_ordinals: bool,
-    row_count: u64,
+    rest: &SummaryBody<'_>,
     sections: &[Section],
-    extreme_rows: &[u64],
-    data_crcs: &[u32],
 ) -> std::io::Result<u32> {
+    let SummaryBody { has_ordinals, row_count, extreme_rows, indexes, data_crcs, .. } = *rest;
     let mut footer = Vec::new();
     footer.extend_from_slice(MAGIC);
     footer.extend_from_slice(&VERSION.to_le_bytes());
@@ -142,6 +145,8 @@ pub(super) fn write_footer(
     }
     footer.extend_from_slice(&(extreme_rows.len() as u32).to_le_bytes());
     extreme_rows.iter().for_each(|offset| footer.extend_from_slice(&offset.to_le_bytes()));
+    footer.extend_from_slice(&(indexes.len() as u32).to_le_bytes());
+    indexes.iter().for_each(|place| put_place(&mut footer, place));
     for crcs in [&file.crcs_so_far()[..], data_crcs] {
         footer.extend_from_slice(&(crcs.len() as u32).to_le_bytes());
         crcs.iter().for_each(|crc| footer.extend_from_slice(&crc.to_le_bytes()));
@@ -151,6 +156,36 @@ pub(super) fn write_footer(
     file.write_all(&(footer.len() as u32).to_le_bytes())?;
     file.write_all(&crc.to_le_bytes())?;
     Ok(crc)
+}
+
+fn put_place(out: &mut Vec<u8>, place: &IndexPlace) {
+    let IndexPlace { group, column, is_cut, offset, .. } = *place;
+    out.extend_from_slice(&group.to_le_bytes());
+    out.extend_from_slice(&column.to_le_bytes());
+    out.push(u8::from(is_cut));
+    out.extend_from_slice(&offset.to_le_bytes());
+    for number in [place.rows_bytes, place.keys_bytes, place.directory_bytes, place.blocks] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn place(reader: &mut ByteReader<'_>) -> Option<IndexPlace> {
+    let number = |reader: &mut ByteReader<'_>| reader.number(u32::from_le_bytes);
+    Some(IndexPlace {
+        group: number(reader)?,
+        column: number(reader)?,
+        is_cut: reader.byte()? == 1,
+        offset: reader.number(u64::from_le_bytes)?,
+        rows_bytes: number(reader)?,
+        keys_bytes: number(reader)?,
+        directory_bytes: number(reader)?,
+        blocks: number(reader)?,
+    })
+}
+
+fn places(reader: &mut ByteReader<'_>) -> Option<Vec<IndexPlace>> {
+    let count = reader.number(u32::from_le_bytes)?;
+    (0..count).map(|_| place(reader)).collect()
 }
 
 /// A count, and that many numbers.
@@ -166,6 +201,7 @@ impl SummaryFile {
             has_ordinals: false,
             sections: Vec::new(),
             extreme_rows: Vec::new(),
+            indexes: Vec::new(),
             data_crcs: Vec::new(),
             body,
         }
@@ -195,10 +231,10 @@ impl SummaryFile {
         }
         let footer = Footer::read(&footer, meta)
             .map_err(|error| error.context(format!("reading {name}")))?;
-        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
+        let Footer { has_ordinals, sections, extreme_rows, indexes, body_crcs, data_crcs } =
             footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
-        Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
+        Ok(Self { has_ordinals, sections, extreme_rows, indexes, data_crcs, body })
     }
 
     /// Reads the blocks of one column.
@@ -244,6 +280,7 @@ pub(super) struct Footer {
     has_ordinals: bool,
     sections: Vec<Section>,
     extreme_rows: Vec<u64>,
+    indexes: Vec<IndexPlace>,
     pub body_crcs: Vec<u32>,
     pub data_crcs: Vec<u32>,
 }
@@ -293,6 +330,7 @@ impl Footer {
             has_ordinals: has_ordinals == 1,
             sections,
             extreme_rows: list(reader, u64::from_le_bytes)?,
+            indexes: places(reader)?,
             body_crcs: list(reader, u32::from_le_bytes)?,
             data_crcs: list(reader, u32::from_le_bytes)?,
         })

@@ -203,13 +203,14 @@ impl SegmentWriter {
                 "internal error: a segment without rows cannot be finished; report it",
             ));
         };
-        let EncodedFile { file, summaries, extreme_rows } = encoder.finish()?;
+        let EncodedFile { file, summaries, extreme_rows, indexes } = encoder.finish()?;
         let data = file.finish()?;
         let rest = summary_file::SummaryBody {
             has_ordinals: self.has_ordinals,
             row_count: self.row_count,
             columns: &summaries,
             extreme_rows: &extreme_rows,
+            indexes: &indexes,
             data_crcs: &data.crcs,
         };
         let summary_crc = summary_file::write_rest(&mut self.summary, &rest)
@@ -232,6 +233,7 @@ impl SegmentWriter {
             summary_crc,
             ordinal_count: self.row_count,
             columns_revision: self.schema.revision(),
+            indexed: self.schema.indexed().map(|column| column as u32).collect(),
         })
     }
 }

@@ -73,6 +73,13 @@ pub(crate) fn column(name: &str, data_type: DataType, column_type: ColumnType) -
     Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
 }
 
+impl Column {
+    /// Whether the column has value indexes.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.indexed == Some(true)
+    }
+}
+
 record! {
     /// A column of a table.
     #[fields(name)]
@@ -85,6 +92,10 @@ record! {
         pub column_type: ColumnType,
         /// Metadata of the column.
         pub properties: BTreeMap<String, String>,
+        /// Whether conditions find rows by an index of the values: for STRING, INT32, INT64 and
+        /// times, but not for the index of the table. False when absent. A member of this crate,
+        /// unknown to the wire.
+        pub indexed: Option<bool>,
     }
 
     /// The members of a column that a projection includes.

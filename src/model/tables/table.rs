@@ -149,12 +149,16 @@ record! {
         pub workspace: Option<String>,
     }
 
-    /// New column properties; a null value removes the key.
+    /// Changes of a column.
     wire pub struct ColumnMetadataPatch new(name: String) requires(name, properties) {
         /// Name of an existing column.
         pub name: String,
-        /// Merged into its properties.
+        /// Merged into its properties; a null value removes the key.
         pub properties: BTreeMap<String, Option<String>>,
+        /// Whether it has an index of its values from now on; unchanged when absent. Maintenance
+        /// makes the index of the rows that the table has. A member of this crate, unknown to the
+        /// wire.
+        pub indexed: Option<bool>,
     }
 
     /// Changes of one table; absent members keep their values.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::columnar::TableSchema;
+use crate::columnar::{TableSchema, check_indexed};
 use crate::error::{Error, Result};
 use crate::model::{
     AddColumnsRequest, Column, ColumnType, DropColumnsRequest, RenameColumnsRequest, TableMetadata,
 };
-use crate::services::tables::metadata::{check_keys, check_revision, found, save_with};
+use crate::services::tables::metadata::{as_stored, check_keys, check_revision, found, save_with};
 use crate::session::tables::{ColumnChange, change_columns, layouts_of, schema_of};
 use crate::session::{Draft, View, What};
 
@@ -89,12 +89,14 @@ pub(in crate::services) fn add(
             .with_args([column.name.clone()])
             .at_member(place("name")));
         }
+        check_indexed(column).map_err(|error| error.at_member(place("indexed")))?;
         check_keys(column.properties.keys(), &place("properties"))?;
     }
     let names: Vec<&str> = request.columns.iter().map(|column| column.name.as_str()).collect();
     let detail = json!({ "added": names });
     let kept = columns_of(&table);
-    change(draft, table, &ColumnChange { kept, added: request.columns }, detail)
+    let added = request.columns.into_iter().map(as_stored).collect();
+    change(draft, table, &ColumnChange { kept, added }, detail)
 }
 
 /// Positions of the columns that a request names, each once.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use crate::columnar::TableSchema;
+use crate::columnar::{TableSchema, check_indexed};
 use crate::error::{Error, Result};
 use crate::model::{
-    ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
+    Column, ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
     ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, QueryTablesRequest,
     Resource, TableId, TableMetadata, TableMetadataModification, TableProjection,
 };
@@ -15,7 +15,7 @@ use crate::services::batch::{self, distinct};
 use crate::services::lists;
 use crate::services::queries::{self, QueryRequest};
 use crate::services::service_record::{ServiceRecord, absent};
-use crate::session::tables::forget_rows;
+use crate::session::tables::{forget_rows, index_rows};
 use crate::session::{Context, Draft, Query, Settings, What};
 use crate::value::nearest::did_you_mean;
 use crate::value::{Action, Patch, RecordKey, limits, time};
@@ -81,6 +81,11 @@ pub(in crate::services) fn check_new(
     Ok(schema)
 }
 
+/// A new column as it is stored: one that is not indexed has one form.
+pub(super) fn as_stored(column: Column) -> Column {
+    Column { indexed: column.is_indexed().then_some(true), ..column }
+}
+
 /// Creates a table with an id that was drawn before.
 pub(in crate::services) fn create_as(
     draft: &mut Draft<'_>,
@@ -94,7 +99,7 @@ pub(in crate::services) fn create_as(
     let table = TableMetadata {
         name: Some(filled(request.name).unwrap_or_else(|| id.to_string())),
         id: Some(id),
-        columns: Some(request.columns),
+        columns: Some(request.columns.into_iter().map(as_stored).collect()),
         created_at: now,
         metadata_modified_at: now,
         metadata_revision: Some(1),
@@ -212,7 +217,9 @@ fn merge(into: &mut BTreeMap<String, String>, changes: Merge, member: &str) -> R
     Ok(())
 }
 
-fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -> Result<()> {
+/// Changes columns. Returns whether a column gets an index that it did not have.
+fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -> Result<bool> {
+    let mut is_to_index = false;
     for (at, patch) in patches.into_iter().enumerate() {
         let names = table.columns.iter().flatten().map(|column| column.name.as_str());
         let near = did_you_mean(&patch.name, names);
@@ -227,8 +234,15 @@ fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -
                     .at_member(format!("columns[{at}].name"))
             })?;
         merge(&mut column.properties, patch.properties, &format!("columns[{at}].properties"))?;
+        if let Some(indexed) = patch.indexed {
+            is_to_index |= indexed && !column.is_indexed();
+            // A column that is not indexed has one form, as if it never had been.
+            column.indexed = indexed.then_some(true);
+            check_indexed(column)
+                .map_err(|error| error.at_member(format!("columns[{at}].indexed")))?;
+        }
     }
-    Ok(())
+    Ok(is_to_index)
 }
 
 fn save(draft: &mut Draft<'_>, table: TableMetadata) -> Result<()> {
@@ -276,7 +290,9 @@ pub(in crate::services) fn modify(
         merge(table.properties.get_or_insert_default(), changes, "properties")?;
     }
     if let Patch::Value(patches) = request.columns {
-        merge_columns(&mut table, patches)?;
+        if merge_columns(&mut table, patches)? {
+            index_rows(draft, table.id())?;
+        }
     }
     save(draft, table)
 }

@@ -92,10 +92,14 @@ impl Answer for SegmentManifest {}
 impl fmt::Display for TablePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let t = &self.touched;
+        let indexed = match t.row_groups_indexed {
+            0 => String::new(),
+            groups => format!(" ({groups} by an index of values)"),
+        };
         write!(
             f,
-            "{}; {} of {} segments, {} of {} row groups, {} of {} pages, {} buffered rows; {} rows \
-             touched, {} passed",
+            "{}; {} of {} segments, {} of {} row groups{indexed}, {} of {} \
+             pages, {} buffered rows; {} rows touched, {} passed",
             self.order,
             t.segments - t.segments_pruned,
             t.segments,

@@ -12,7 +12,7 @@ use super::state::{
     directory, forget_files, forget_segment, key_of, manifest, put_segment, put_table_state, state,
 };
 use super::store_rows::{due_group, retire_ordinals, table_in};
-use crate::columnar::{Layouts, MergedScan, Predicates, SegmentMeta, TableView};
+use crate::columnar::{Layout, Layouts, MergedScan, Predicates, SegmentMeta, TableView};
 use crate::error::Result;
 use crate::model::tables::store_table::StoreTable;
 use crate::model::tables::table::TableMetadata;
@@ -47,18 +47,24 @@ pub(super) fn offsets(ordinals: Vec<u64>, first: u64) -> Vec<u32> {
     ordinals.into_iter().map(|ordinal| ordinal.saturating_sub(first) as u32).collect()
 }
 
-/// For each segment whether it is rewritten because of the columns that it was written with.
+/// For each segment whether it is rewritten because of the columns that it was written with, or
+/// because it has no index of a column that has one now.
 pub(super) fn outdated(
     layouts: &Layouts,
     metas: &[SegmentMeta],
     rewrite: Rewrite,
 ) -> Result<Vec<bool>> {
+    let lacks_index = |meta: &SegmentMeta, layout: &Layout| {
+        let mut stored = layouts.table().indexed().filter_map(|column| layout.stored_at(column));
+        stored.any(|at| !meta.indexed.contains(&(at as u32)))
+    };
     let is_outdated = |meta: &SegmentMeta| {
         let layout = layouts.at(meta.columns_revision)?;
         Ok(match rewrite {
             Rewrite::ForReaders => layout.sources.is_some(),
             Rewrite::Due => {
                 layout.dropped_count().saturating_mul(DROPPED_SHARE) >= layout.stored.len()
+                    || lacks_index(meta, &layout)
             }
         })
     };

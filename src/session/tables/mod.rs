@@ -35,7 +35,7 @@ mod state;
 mod store_rows;
 
 use buffer::number_of;
-use state::{forget_segment, key_of};
+use state::{forget_segment, key_of, put_table_state, state};
 
 use super::engine::Engine;
 use super::write::draft::Draft;
@@ -62,7 +62,7 @@ pub use ordinals::{PartRows, RowsPart, StoredBytes, StoredRows};
 pub(crate) use retain::retain_rows;
 pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_present_time};
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
-pub(crate) use state::{directory, schema_of};
+pub(crate) use state::{TableState, directory, schema_of};
 pub(crate) use store_rows::{
     ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_chunks,
     sealed, sealed_pick, sealed_rows,
@@ -76,7 +76,6 @@ pub(crate) use {
     merge::{Rewrite, merge},
     seal::seal,
     sink::SORT_ROWS,
-    state::TableState,
 };
 
 /// Most rows of one segment.
@@ -94,6 +93,13 @@ pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
         bytes_max: limits::SPILL_BYTES,
         reserve_bytes: engine.settings.reserve_bytes,
     }
+}
+
+/// Lets maintenance make the value indexes that the segments of a table do not have.
+pub(crate) fn index_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+    let key = key_of(id)?;
+    let state = TableState { merge_due: true, ..state(draft, key)? };
+    put_table_state(draft, key, &state)
 }
 
 /// Drops all rows of a table that is being deleted.

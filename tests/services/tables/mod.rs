@@ -16,6 +16,7 @@ mod sources;
 mod summed;
 mod syncs;
 mod times;
+mod value_indexes;
 mod walk;
 mod waveforms;
 

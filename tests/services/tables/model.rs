@@ -125,6 +125,11 @@ impl World {
                     (_, true) => declared["columnType"] = "NULLABLE".into(),
                     _ => {}
                 }
+                if column.name != "the index" && column.kind.can_be_indexed() {
+                    // Not drawn, so that each seed makes the rows that it made before.
+                    declared["indexed"] =
+                        (seed + column.name.len() as u64).is_multiple_of(2).into();
+                }
                 declared
             })
             .collect();
@@ -679,11 +684,29 @@ fn counts(rows: &[usize], count: usize) -> Vec<Vec<usize>> {
     long.chunks(size + 1).chain(short.chunks(size)).map(<[usize]>::to_vec).collect()
 }
 
+impl World {
+    /// Gives a column an index of its values, or takes it.
+    fn change_index(&mut self, step: usize) {
+        let at = (self.seed as usize + step) % self.columns.len();
+        let column = &self.columns[at];
+        if at == self.index || !column.kind.can_be_indexed() {
+            return;
+        }
+        let indexed = (self.seed as usize / 3 + step).is_multiple_of(2);
+        let patch = json!({"name": column.name, "properties": {}, "indexed": indexed});
+        let id = self.id.as_str().into();
+        self.session.modify_table(&id, read(&json!({ "columns": [patch] }))).unwrap();
+        let found = self.session.get_table_metadata(&id).unwrap();
+        let found = found.columns.unwrap().into_iter().nth(at).and_then(|column| column.indexed);
+        assert_eq!(found, indexed.then_some(true), "seed {}", self.seed);
+    }
+}
+
 fn run(seed: u64, most_rows: usize) {
     let mut world = World::new(seed);
     let size = world.rng.pick(&[5, 60, 1_100, 2_600, most_rows]).min(most_rows);
     let parts = world.rng.pick(&[1, 2, 3, 7]);
-    for _ in 0..parts {
+    for part in 0..parts {
         let count = world.rng.below(size / parts + 2);
         world.append(count);
         world.pause();
@@ -693,6 +716,7 @@ fn run(seed: u64, most_rows: usize) {
         if world.rng.chance(20) {
             world.change_columns();
         }
+        world.change_index(part);
     }
     if world.rng.chance(20) {
         world
@@ -709,7 +733,8 @@ fn run(seed: u64, most_rows: usize) {
         world.ask_for_rows();
         world.ask_for_aggregates();
     }
-    for _ in 0..6 {
+    for step in 0..6 {
+        world.change_index(step);
         match world.rng.below(10) {
             0 | 1 => world.walk(),
             2 => world.export(),

@@ -57,6 +57,11 @@ pub(super) const KINDS: [Kind; 7] =
     [Kind::Bool, Kind::Int32, Kind::Int64, Kind::Float32, Kind::Float64, Kind::Text, Kind::Time];
 
 impl Kind {
+    /// Whether a column can have an index of its values.
+    pub(super) fn can_be_indexed(self) -> bool {
+        !matches!(self, Self::Bool | Self::Float32 | Self::Float64)
+    }
+
     pub(super) fn wire(self) -> &'static str {
         match self {
             Self::Bool => "BOOL",
