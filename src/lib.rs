@@ -82,7 +82,8 @@ pub mod faults {
         Fault, Hold, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry,
     };
     pub use crate::disk::{
-        DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, SharedDisk, parent,
+        DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, Removal, SharedDisk,
+        WindowsDisk, parent,
     };
     pub use crate::disk::{read_file, walk, write_new_file};
     /// Bounds of the library, for tests that try them.

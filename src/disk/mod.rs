@@ -10,6 +10,9 @@
 pub mod contract;
 #[cfg(test)]
 mod counting;
+mod directory;
+mod file;
+mod held;
 mod identity;
 #[cfg(any(test, feature = "fuzzing", feature = "faults"))]
 mod memory;
@@ -19,6 +22,8 @@ mod place;
 mod real;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) mod sim;
+#[cfg(any(test, feature = "faults"))]
+mod windows;
 
 use std::fmt::Debug;
 use std::io;
@@ -33,6 +38,10 @@ pub use memory::MemoryDisk;
 pub(crate) use owner::Owner;
 pub(crate) use place::{directories_in, existing_parent, file_in_the_way, is_inside};
 pub use real::RealDisk;
+#[cfg(any(test, feature = "faults"))]
+pub(crate) use windows::as_asked;
+#[cfg(any(test, feature = "faults"))]
+pub use windows::{Removal, WindowsDisk};
 
 /// A handle to a disk, shared by all modules of one store.
 pub type SharedDisk = Arc<dyn Disk>;

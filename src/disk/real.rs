@@ -1,17 +1,17 @@
 //! The disk of the operating system.
 //!
-//! The only module that uses `std::fs`, beside the identity of files. It adds positioned reads and
-//! writes on every platform, directory syncs, and retries while a Windows scanner has a new file
-//! open. It refuses operations on names once the directory is not the one that was opened, and all
-//! operations in a forked process.
+//! With the files and directories beside it, the only module that uses `std::fs`. It refuses
+//! operations on names once the directory is not the one that was opened, and all operations in a
+//! forked process. What Windows refuses while a scanner has a file open is tried again.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, identity, path};
+use super::file::RealFile;
+use super::held::{while_held, while_not_shared};
+use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, directory, identity, path};
 
 /// The locked file of a temporary directory.
 const HOLD: &str = "HOLD";
@@ -31,37 +31,18 @@ pub struct RealDisk {
 
 /// The identity of the opened directory.
 ///
-/// The open handle keeps the directory's inode number from being reused when the directory is
-/// removed.
-#[cfg(not(windows))]
+/// The open handle keeps the directory's number from being given again when the directory is
+/// removed. It keeps nobody from moving or removing the directory.
 #[derive(Debug)]
 struct OpenedRoot {
     id: FileId,
     _open: File,
 }
 
-#[cfg(not(windows))]
 impl OpenedRoot {
     fn of(root: &Path) -> io::Result<Self> {
-        let open = File::open(root)?;
+        let open = directory::open(root)?;
         Ok(Self { id: identity::of_file(&open)?, _open: open })
-    }
-}
-
-/// The identity of the opened directory.
-///
-/// Windows does not move or remove a directory while a file below it is open. So this only detects
-/// that another directory was mounted or linked at the path.
-#[cfg(windows)]
-#[derive(Debug)]
-struct OpenedRoot {
-    id: FileId,
-}
-
-#[cfg(windows)]
-impl OpenedRoot {
-    fn of(root: &Path) -> io::Result<Self> {
-        Ok(Self { id: identity::of_path(root)? })
     }
 }
 
@@ -159,13 +140,13 @@ impl RealDisk {
     /// not possible. Returns false if there is no such file.
     pub(crate) fn share(&self, source: &Self, path: &str) -> io::Result<bool> {
         let (from, to) = (source.named(path)?, self.named(path)?);
-        found(fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)))
+        found(fs::hard_link(&from, &to).or_else(|_| copy_file(&from, &to).map(drop)))
     }
 
     /// Copies the file `path` of `source`. Where the file system can, both have the same blocks
     /// until one of them is written.
     pub(crate) fn copy(&self, source: &Self, path: &str) -> io::Result<u64> {
-        fs::copy(source.named(path)?, self.named(path)?)
+        copy_file(&source.named(path)?, &self.named(path)?)
     }
 
     /// Opens a directory, and creates it and its missing parents. The names of all created
@@ -176,7 +157,7 @@ impl RealDisk {
         fs::create_dir_all(&root)?;
         for dir in missing {
             if let Some(parent) = dir.parent() {
-                sync_directory(parent)?;
+                directory::sync(parent)?;
             }
         }
         Self::open(&root)
@@ -184,7 +165,7 @@ impl RealDisk {
 
     /// Opens the file at `path` for reading; `path` is any path of the system.
     pub fn open_file(path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let file = File::open(path)?;
+        let file = while_not_shared(|| File::open(path))?;
         // Unix opens directories for reading, but cannot read them.
         if file.metadata()?.is_dir() {
             return Err(io::Error::new(
@@ -277,7 +258,12 @@ impl Disk for RealDisk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        let mut file = RealFile::new(options.open(&path)?);
+        // A new file may have the name of one whose removal waits for a scanner.
+        let opened = match mode {
+            Mode::CreateNew => while_held(|| options.open(&path)),
+            _ => while_not_shared(|| options.open(&path)),
+        };
+        let mut file = RealFile::new(opened?);
         file.is_temporary = self.hold.is_some();
         Ok(Box::new(file))
     }
@@ -336,7 +322,7 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         let path = self.full(path)?;
-        if self.hold.is_some() { Ok(()) } else { sync_directory(&path) }
+        if self.hold.is_some() { Ok(()) } else { directory::sync(&path) }
     }
 
     fn file_id(&self, path: &str) -> io::Result<FileId> {
@@ -370,6 +356,20 @@ impl Drop for RealDisk {
     }
 }
 
+#[cfg(not(windows))]
+fn copy_file(from: &Path, to: &Path) -> io::Result<u64> {
+    fs::copy(from, to)
+}
+
+/// Copies a file that may be open for writing. `CopyFileExW` does not say how it shares the file;
+/// the standard library opens it so that others may read, write and remove it.
+#[cfg(windows)]
+fn copy_file(from: &Path, to: &Path) -> io::Result<u64> {
+    let mut source = while_not_shared(|| File::open(from))?;
+    let mut target = while_not_shared(|| File::create(to))?;
+    io::copy(&mut source, &mut target)
+}
+
 fn found(outcome: io::Result<()>) -> io::Result<bool> {
     match outcome {
         Ok(()) => Ok(true),
@@ -378,210 +378,9 @@ fn found(outcome: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-#[cfg(not(windows))]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Windows has no documented call that makes one name durable: a directory handle cannot be flushed
-/// without the rights of a backup operator. NTFS and ReFS log every change of a name, and the flush
-/// of a file forces the log up to it. The record file is flushed after each directory sync that
-/// matters: in the commit that uses the name.
-#[cfg(windows)]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    fs::metadata(path).map(|_| ())
-}
-
-#[cfg(not(windows))]
-fn while_held<T>(attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let mut attempt = attempt;
-    attempt()
-}
-
-/// On Windows, scanners and indexers open new files for short times without sharing them. A refused
-/// operation is retried for this long.
-#[cfg(windows)]
-const HELD_FILE_RETRY_MS: u64 = 2_500;
-
-#[cfg(windows)]
-fn while_held<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    use std::time::{Duration, Instant};
-    const ACCESS_DENIED: i32 = 5;
-    const SHARING_VIOLATION: i32 = 32;
-    const LOCK_VIOLATION: i32 = 33;
-    let deadline = Instant::now() + Duration::from_millis(HELD_FILE_RETRY_MS);
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match attempt() {
-            Err(error)
-                if matches!(
-                    error.raw_os_error(),
-                    Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION)
-                ) && Instant::now() + pause < deadline =>
-            {
-                std::thread::sleep(pause);
-                pause *= 2;
-            }
-            result => return result,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct RealFile {
-    file: File,
-    owner: Owner,
-    is_locked: AtomicBool,
-    /// Whether the file ends with its directory, so that a sync would be wasted.
-    is_temporary: bool,
-}
-
-impl RealFile {
-    fn new(file: File) -> Self {
-        let is_locked = AtomicBool::new(false);
-        Self { file, owner: Owner::current(), is_locked, is_temporary: false }
-    }
-
-    fn locked(&self, outcome: Result<(), TryLockError>) -> io::Result<bool> {
-        match outcome {
-            Ok(()) => {
-                self.is_locked.store(true, Ordering::Release);
-                Ok(true)
-            }
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-}
-
-impl Drop for RealFile {
-    /// Closing is not enough: a live forked process has a copy of the handle, and the lock belongs
-    /// to both copies.
-    fn drop(&mut self) {
-        let _ = self.unlock();
-    }
-}
-
-impl DiskFile for RealFile {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    // On Windows, files have no holes unless they are marked as sparse.
-    #[cfg(unix)]
-    fn allocated_bytes(&self) -> io::Result<u64> {
-        /// The unit of `st_blocks`, independent of the file system's block size.
-        const BLOCK_BYTES: u64 = 512;
-        Ok(std::os::unix::fs::MetadataExt::blocks(&self.file.metadata()?) * BLOCK_BYTES)
-    }
-
-    fn file_id(&self) -> io::Result<FileId> {
-        identity::of_file(&self.file)
-    }
-
-    // A forked process must not read either: the pages that it knows may have been reused.
-    #[cfg(not(windows))]
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.owner.check()?;
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset)
-    }
-
-    #[cfg(not(windows))]
-    fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.owner.check()?;
-        std::os::unix::fs::FileExt::write_all_at(&self.file, data, offset)
-    }
-
-    // The Windows calls also move the cursor of the file; no code here uses the cursor.
-    #[cfg(windows)]
-    fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-        use std::os::windows::fs::FileExt;
-        self.owner.check()?;
-        while !buffer.is_empty() {
-            match self.file.seek_read(buffer, offset) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    buffer = buffer.get_mut(count..).unwrap_or_default();
-                    offset += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    #[cfg(windows)]
-    fn write_all_at(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {
-        use std::os::windows::fs::FileExt;
-        self.owner.check()?;
-        while !data.is_empty() {
-            match self.file.seek_write(data, offset) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    data = data.get(count..).unwrap_or_default();
-                    offset += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.owner.check()?;
-        self.file.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.owner.check()?;
-        if self.is_temporary { Ok(()) } else { self.file.sync_data() }
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.owner.check()?;
-        if self.is_temporary { Ok(()) } else { self.file.sync_all() }
-    }
-
-    fn try_lock(&self) -> io::Result<bool> {
-        self.owner.check()?;
-        self.locked(self.file.try_lock())
-    }
-
-    fn try_lock_shared(&self) -> io::Result<bool> {
-        self.owner.check()?;
-        self.locked(self.file.try_lock_shared())
-    }
-
-    fn unlock(&self) -> io::Result<()> {
-        // A forked process would release the lock of the process that opened the file.
-        if self.owner.is_current() && self.is_locked.swap(false, Ordering::AcqRel) {
-            return self.file.unlock();
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A range that was only added by growth uses no space of the disk; a written range does.
-    #[cfg(unix)]
-    #[test]
-    fn a_hole_takes_no_room() {
-        const BYTES: u64 = 8 << 20;
-        let dir = tempfile::tempdir().unwrap();
-        let file = RealDisk::create(dir.path()).unwrap().open("f", Mode::CreateNew).unwrap();
-        file.set_len(BYTES).unwrap();
-        let data: Vec<u8> =
-            (0..1u32 << 20).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
-        file.write_all_at(&data, BYTES / 2).unwrap();
-        file.sync_all().unwrap();
-        let allocated = file.allocated_bytes().unwrap();
-        assert!((data.len() as u64 / 2..BYTES / 2).contains(&allocated), "{allocated}");
-    }
 
     #[test]
     fn probing_creates_nothing_and_creating_creates_parents() {

@@ -78,3 +78,5 @@ mod sync_tests;
 mod table_maintenance_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod windows_tests;

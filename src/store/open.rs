@@ -416,6 +416,9 @@ impl StoreOptions {
 
     /// Opens the store on a disk.
     pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
+        #[cfg(any(test, feature = "faults"))]
+        let disk = crate::disk::as_asked(disk)
+            .map_err(|error| Error::io("choosing the disk of the tests", error))?;
         guarded("opening the store", || self.open_unguarded(disk))
     }
 

@@ -119,6 +119,8 @@ pub struct Plan {
     pub ground: Ground,
     pub end: End,
     pub kept: Kept,
+    /// Changes of the tree that each life has at least.
+    pub changes_min: u64,
 }
 
 /// Draws at least `states` states, or up to the first bad one.
@@ -195,9 +197,7 @@ impl Run<'_> {
             End::Shutdown | End::Fault => [100, 200, 400, 800],
         };
         let most = mosts[usize::try_from(self.random.below(4)).unwrap()];
-        // A device has seen the blocks of its file system and of the new store by then.
-        let least = if self.plan.ground == Ground::Lossy { 50 } else { 300 };
-        let length = least + self.random.below(most);
+        let length = self.plan.changes_min + self.random.below(most);
         let trees = Arc::new(Mutex::new(Vec::new()));
         let (kept, file) = (trees.clone(), ack_file.clone());
         let gap = 2 * length / KEPT_TREES + 1;

@@ -16,7 +16,8 @@ fn is_missed(what: &str, work: Work, ground: Ground, kind: SyncKind, matches: fn
         return;
     }
     let kept = Kept::all_but(kind, matches);
-    let plan = Plan { work, ground, end: End::Cut, kept };
+    // Enough for segments and backups.
+    let plan = Plan { work, ground, end: End::Cut, kept, changes_min: 500 };
     let explored = explore(&plan, sizes::seed(), STATES_MAX);
     assert!(explored.ignored_syncs > 0, "{what}: there is no such sync");
     let Some(problem) = &explored.problem else {

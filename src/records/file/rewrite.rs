@@ -173,7 +173,7 @@ impl RecordFile {
             let outcome =
                 self.disk.sync_dir("").map_err(|error| failed("sync the store directory", error));
             match &outcome {
-                // On Windows, the identity of a file may depend on its name.
+                // On FAT, the number of a file depends on its name.
                 Ok(()) => self.id = self.medium.file().file_id().unwrap_or(self.id),
                 // After a power cut, the old file may have the name again. Later writes to the new
                 // file would then be lost, so there must be none.
