@@ -37,7 +37,7 @@ Environment:
 #[derive(Debug, Parser)]
 #[command(name = "stationdb", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
-    /// Directory of the store; all commands but `sql --lake` need it.
+    /// Directory of the store; all commands but `sql --lake` and `backups` need it.
     pub dir: Option<PathBuf>,
     /// Creates the store if there is none.
     #[arg(long, global = true)]
@@ -52,6 +52,38 @@ pub struct Args {
     pub generate: Option<Generate>,
     #[command(subcommand)]
     pub command: Option<ProcessCommand>,
+}
+
+/// How a backup is added to a set.
+#[derive(Clone, Debug, Default, Flags)]
+pub struct SetFlags {
+    /// Adds the backup to a set, which keeps the earlier ones.
+    #[arg(long)]
+    pub set: bool,
+    /// Bytes a second that are written to the set at most.
+    #[arg(long, value_name = "BYTES", requires = "set")]
+    pub bytes_per_second: Option<u64>,
+    /// Then keeps the last backup of so many days, weeks and months, as 7,4,12.
+    #[arg(long, value_name = "DAYS,WEEKS,MONTHS", value_delimiter = ',', requires = "set")]
+    pub keep: Vec<u32>,
+}
+
+/// What is done with the backups of a set.
+#[derive(Clone, Debug, Flags)]
+pub struct Backups {
+    /// Directory of the set.
+    pub set: PathBuf,
+    /// Reads everything in the set. The exit code is 6 if there is damage.
+    #[arg(long)]
+    pub verify: bool,
+    /// Removes all backups but the last of so many days, weeks and months, as 7,4,12.
+    #[arg(
+        long,
+        value_name = "DAYS,WEEKS,MONTHS",
+        value_delimiter = ',',
+        conflicts_with = "verify"
+    )]
+    pub keep: Vec<u32>,
 }
 
 /// A line of the shell.
@@ -129,9 +161,15 @@ pub enum ProcessCommand {
     ///
     /// DIR must be missing, empty, or left by an interrupted restore. Every checksum is checked.
     Restore {
-        /// Directory of the backup, or of any closed store.
+        /// Directory of the backup, of any closed store, or of a backup set.
         backup: PathBuf,
+        /// Which backup of a set: latest, its number, sequence:N of a commit, or a time in UTC, for
+        /// the last one before it [default: latest].
+        #[arg(long, value_name = "POINT")]
+        at: Option<String>,
     },
+    /// Lists the backups of a set. Needs no store.
+    Backups(Backups),
     /// Makes the store DIR from what is whole in a damaged one.
     ///
     /// DIR must be missing or empty. The damaged store stays as it is. What is lost is listed, and the
@@ -284,10 +322,18 @@ Examples:
     },
     /// Copies the store into a directory, which is again a store.
     ///
-    /// Files that an earlier backup in the directory has already are kept.
+    /// Files that an earlier backup in the directory has already are kept. With --set, the directory
+    /// is a set of many backups, to which one is added.
     Backup {
         /// Directory of the backup: missing, empty, or an earlier backup of this store.
         target: PathBuf,
+        #[command(flatten)]
+        into: SetFlags,
+    },
+    /// Replaces damaged and missing files of rows and contents by those of a backup set.
+    Repair {
+        /// Directory of the set.
+        set: PathBuf,
     },
     /// Looks for damage. The exit code is 6 if there is any.
     Verify {

@@ -67,7 +67,10 @@ impl Desk {
 pub fn needs_the_store(command: &Command) -> bool {
     matches!(
         command,
-        Command::Import(_) | Command::Compact { .. } | Command::Verify { pages: true, .. }
+        Command::Import(_)
+            | Command::Compact { .. }
+            | Command::Repair { .. }
+            | Command::Verify { pages: true, .. }
     )
 }
 

@@ -52,6 +52,9 @@ fn run(args: &Args) -> Outcome {
     {
         return asked;
     }
+    if let Some(ProcessCommand::Backups(asked)) = &args.command {
+        return commands::backups(&args.look, asked, &interrupt);
+    }
     let Some(dir) = args.dir.as_deref() else {
         let told = "name the directory of a store";
         Args::command().error(ErrorKind::MissingRequiredArgument, told).exit()
@@ -59,8 +62,8 @@ fn run(args: &Args) -> Outcome {
     let open =
         |command| Desk::open(dir, args.create, args.user.as_deref(), command, interrupt.clone());
     match &args.command {
-        Some(ProcessCommand::Restore { backup }) => {
-            commands::restore(&args.look, backup, dir, &interrupt)
+        Some(ProcessCommand::Restore { backup, at }) => {
+            commands::restore(&args.look, backup, at.as_deref(), dir, &interrupt)
         }
         Some(ProcessCommand::Salvage { damaged }) => {
             commands::salvage(&args.look, damaged, dir, &interrupt)
@@ -70,7 +73,7 @@ fn run(args: &Args) -> Outcome {
             commands::run(&mut desk, &args.look, command)?;
             Ok(desk.store.close()?)
         }
-        None => {
+        Some(ProcessCommand::Backups(_)) | None => {
             let mut desk = open(None)?;
             shell::run(&mut desk, &args.look)?;
             Ok(desk.store.close()?)

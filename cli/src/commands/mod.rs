@@ -19,6 +19,7 @@ mod plot;
 mod report;
 mod rows;
 mod scale;
+mod sets;
 #[cfg(feature = "sql")]
 mod sql;
 mod status;
@@ -38,9 +39,10 @@ use crate::output::Output;
 
 #[cfg(feature = "lake")]
 use lake::sql_of_lake;
+pub use sets::{backups, restore};
 #[cfg(feature = "sql")]
 use sql::sql;
-pub use upkeep::{restore, salvage};
+pub use upkeep::salvage;
 
 /// Runs one command.
 pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
@@ -80,7 +82,9 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
         Command::Changes { since, take, follow } => {
             changes::changes(desk, output, *since, *take, *follow)
         }
-        Command::Backup { target } => upkeep::backup(desk, output, target),
+        Command::Backup { target, into } if into.set => sets::backup(desk, output, target, into),
+        Command::Backup { target, .. } => upkeep::backup(desk, output, target),
+        Command::Repair { set } => sets::repair(desk, output, set),
         Command::Verify { quick, pages } => upkeep::verify(desk, output, *quick, *pages),
         Command::Compact { present_clock } => upkeep::compact(desk, output, *present_clock),
     }

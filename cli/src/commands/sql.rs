@@ -13,7 +13,7 @@ use stationdb_sql::datafusion::prelude::SessionContext;
 use stationdb_sql::{Asked, Limits, Options, Statement};
 
 use crate::desk::Desk;
-use crate::failure::Outcome;
+use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::pager::paged;
@@ -56,7 +56,7 @@ fn write(interrupt: &Interrupt, output: Output, statement: Statement) -> Outcome
     let fields = statement.schema();
     let columns: Vec<String> = fields.fields().iter().map(|field| field.name().clone()).collect();
     let mut statement = Closed(Some(statement));
-    let first = statement.next().transpose()?;
+    let first = statement.next().transpose().map_err(|error| failed(&error))?;
     let mut rows = Rows { columns: columns.clone(), batch: first, row: 0 };
     let mut records = std::iter::from_fn(|| {
         loop {
@@ -65,11 +65,20 @@ fn write(interrupt: &Interrupt, output: Output, statement: Statement) -> Outcome
             }
             match statement.next()? {
                 Ok(batch) => (rows.batch, rows.row) = (Some(batch), 0),
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(failed(&error))),
             }
         }
     });
     paged(output, interrupt, |out| output.records(out, &columns, true, &mut records))
+}
+
+/// What ended a statement that was planned: its values, and not how it was written.
+fn failed(error: &stationdb::Error) -> Failure {
+    let failure = Failure::of(error);
+    match failure.code {
+        Code::Usage => Failure::new(Code::Failed, failure.message),
+        _ => failure,
+    }
 }
 
 /// A statement that holds the store no longer once this is dropped: the next command may close it.

@@ -66,7 +66,7 @@ pub fn salvage(look: &OutputFlags, damaged: &Path, dir: &Path, interrupt: &Inter
     ))
 }
 
-fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> Outcome {
+pub fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> Outcome {
     let message = format!(
         "{what} {}: {} keys, {} files, {} bytes; {} files were there already",
         to.display(),
@@ -80,7 +80,7 @@ fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> Outco
 }
 
 /// Damage decides the exit code.
-fn judge(findings: &[Finding], left_out: u64) -> Outcome {
+pub fn judge(findings: &[Finding], left_out: u64) -> Outcome {
     let Some(first) = findings.first() else { return Ok(()) };
     let count = findings.len() as u64 + left_out;
     Err(Failure::new(

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, program, run};
 
 /// The commands, each with what its page has to say.
-const COMMANDS: [(&str, &str); 17] = [
+const COMMANDS: [(&str, &str); 20] = [
     ("info", "health"),
     ("ls", "--filter"),
     ("show", "--kind"),
@@ -16,7 +16,10 @@ const COMMANDS: [(&str, &str); 17] = [
     ("pareto", "--first-pass"),
     ("capability", "--within"),
     ("changes", "--follow"),
+    ("status", "--watch"),
     ("backup", "earlier backup"),
+    ("repair", "backup set"),
+    ("backups", "--keep"),
     ("restore", "interrupted restore"),
     ("salvage", "damaged store"),
     ("verify", "--pages"),

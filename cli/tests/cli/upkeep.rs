@@ -1,5 +1,7 @@
 //! `backup`, `restore`, `verify`, `compact` and `--create`.
 
+use stationdb::serde_json::{self, Value};
+
 use crate::bench::{Bench, program, run};
 
 #[test]
@@ -14,6 +16,86 @@ fn a_backup_is_restored() {
     assert!(said.starts_with("restored to made: "), "{said}");
     let listed = run(program(directory).args(["made", "ls", "products", "--json"])).good();
     assert_eq!(listed, bench.good(&["ls", "products", "--json"]));
+}
+
+#[test]
+fn backups_of_a_set_are_listed_restored_verified_and_removed() {
+    let bench = Bench::new();
+    let directory = bench.directory.path();
+    let shell = |arguments: &[&str]| run(program(directory).args(arguments));
+    let said = bench.good(&["backup", "stick", "--set"]);
+    assert!(said.starts_with("backed up to stick as backup 1: "), "{said}");
+    let before = bench.good(&["ls", "products", "--json"]);
+    std::fs::write(bench.path("a.csv"), "t,v\n1,2\n").unwrap();
+    bench.good(&["import", "a.csv", "--name", "New"]);
+    let report = bench.json(&["backup", "stick", "--set", "--bytes-per-second", "100000000"]);
+    assert_eq!(report["backup"], 2, "{report}");
+    assert!(report["writtenBytes"].as_u64() > Some(0), "{report}");
+    // Needs no store.
+    let listed: Value =
+        serde_json::from_str(&shell(&["backups", "stick", "--json"]).good()).unwrap();
+    let numbers: Vec<_> = listed.as_array().unwrap().iter().map(|one| &one["backup"]).collect();
+    assert_eq!(numbers, [1, 2]);
+    let said = shell(&["backups", "stick", "--verify"]).good();
+    assert!(said.starts_with("no damage found: 2 backups, "), "{said}");
+    let tables = |store: &str| shell(&[store, "ls", "tables", "--json"]).good();
+    for (store, at) in [("first", Some("1")), ("last", None), ("named", Some("latest"))] {
+        let mut arguments = vec![store, "restore", "stick"];
+        arguments.extend(at.iter().flat_map(|at| ["--at", at]));
+        let said = shell(&arguments).good();
+        assert!(said.starts_with(&format!("restored to {store}: ")), "{said}");
+        assert_eq!(shell(&[store, "ls", "products", "--json"]).good(), before);
+        assert_eq!(tables(store).contains("\"New\""), store != "first", "{store}");
+    }
+    let text = shell(&["none", "restore", "stick", "--at", "7"]).bad(5);
+    assert!(text.contains('7') && text.contains('2'), "{text}");
+    shell(&["none", "restore", "stick", "--at", "yesterday"]).bad(2);
+    bench.good(&["backup", "plain"]);
+    let text = shell(&["none", "restore", "plain", "--at", "1"]).bad(2);
+    assert!(text.contains("no backup set"), "{text}");
+    // Both are of one day, but at midnight.
+    let report = shell(&["backups", "stick", "--keep", "7,4,12", "--json"]).good();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["kept"].as_array().unwrap().last(), Some(&Value::from(2)), "{report}");
+    shell(&["backups", "stick", "--keep", "7,4"]).bad(2);
+    let said = bench.good(&["backup", "stick", "--set", "--keep", "1,1,1"]);
+    assert!(said.contains("as backup 3: ") && said.contains(" backups removed, "), "{said}");
+    // A wrong bit is found, and says which backup needs the file.
+    let path = std::fs::read_dir(bench.path("stick").join("backups")).unwrap().next();
+    let path = path.unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    shell(&["backups", "stick", "--verify"]).bad(6);
+    shell(&["backups", "stick"]).bad(6);
+}
+
+#[test]
+fn a_damaged_file_is_repaired_from_a_set() {
+    let bench = Bench::new();
+    let rows: String = (0..200_000).map(|t| format!("{t},{}\n", t % 7)).collect();
+    std::fs::write(bench.path("a.csv"), format!("t,v\n{rows}")).unwrap();
+    bench.good(&["import", "a.csv", "--name", "A"]);
+    bench.good(&["backup", "stick", "--set"]);
+    let said = bench.good(&["repair", "stick"]);
+    assert!(said.contains("files checked, 0 repaired"), "{said}");
+    let tables = std::fs::read_dir(bench.store().join("tables")).unwrap();
+    let files = tables.flat_map(|table| std::fs::read_dir(table.unwrap().path()).unwrap());
+    let mut damaged = 0;
+    for path in files.map(|file| file.unwrap().path()) {
+        if path.extension().is_some_and(|end| end == "parquet") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 0);
+    bench.run(&["verify"]).bad(6);
+    let report = bench.json(&["repair", "stick"]);
+    assert_eq!(report["repaired"].as_array().unwrap().len(), damaged, "{report}");
+    assert!(bench.good(&["verify"]).starts_with("no damage found"));
 }
 
 #[test]

@@ -1,0 +1,213 @@
+//! Backup sets: `backup --set`, `backups`, `restore --at` and `repair`.
+
+use std::path::Path;
+
+use stationdb::chrono::{DateTime, Utc};
+use stationdb::serde_json::{Value, to_value};
+use stationdb::{RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store};
+
+use super::upkeep::{self, copied, judge};
+use crate::args::{Backups, OutputFlags, SetFlags};
+use crate::desk::Desk;
+use crate::failure::{Code, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{Output, OutputFormat};
+use crate::pager::paged;
+use crate::progress::Bar;
+
+/// The file that every set has.
+const MARK: &str = "SET";
+
+const COLUMNS: [&str; 9] =
+    ["backup", "taken", "sequence", "rows", "files", "fileBytes", "isAhead", "findings", "problem"];
+
+/// Adds a backup to a set, and then removes those that are not kept.
+pub fn backup(desk: &Desk, output: Output, set: &Path, asked: &SetFlags) -> Outcome {
+    let retention = retention(&asked.keep)?;
+    let mut options = SetBackupOptions::new();
+    if let Some(rate) = asked.bytes_per_second {
+        options = options.bytes_per_second(rate);
+    }
+    let (bar, control) = Bar::new(desk.interrupt.control(), "backing up", None);
+    let report = desk.store.backup_to_set(set, &options, &control)?;
+    let pruned = retention.map(|keep| Store::prune_set(set, keep, &control)).transpose()?;
+    drop(bar);
+    let mut message = format!(
+        "backed up to {} as backup {}: {} bytes written; {} files, {} of them new",
+        set.display(),
+        report.backup,
+        report.written_bytes,
+        report.files,
+        report.files_sent
+    );
+    let mut value = to_value(&report).unwrap_or_default();
+    if let Some(pruned) = &pruned {
+        let (removed, bytes) = (pruned.removed.len(), pruned.bytes);
+        message.push_str(&format!("; {removed} backups removed, {bytes} bytes"));
+        if let Value::Object(value) = &mut value {
+            value.insert("pruned".to_owned(), to_value(pruned).unwrap_or_default());
+        }
+    }
+    output.report(&message, &value)?;
+    judge(&report.findings, report.findings_left_out)?;
+    let held_back = pruned.and_then(|pruned| pruned.held_back);
+    match report.unreadable.first().or(held_back.as_ref()) {
+        None => Ok(()),
+        Some(problem) => Err(Failure::new(
+            Code::Damaged,
+            format!("the backup was made, but not all of the set is well: {problem}"),
+        )),
+    }
+}
+
+/// How many days, weeks and months keep a backup.
+fn retention(keep: &[u32]) -> Outcome<Option<SetRetention>> {
+    match keep {
+        [] => Ok(None),
+        [daily, weekly, monthly] => Ok(Some(SetRetention::new(*daily, *weekly, *monthly))),
+        _ => {
+            Err(Failure::usage("--keep takes three numbers: of days, weeks and months, as 7,4,12"))
+        }
+    }
+}
+
+/// Lists or verifies the backups of a set, or removes those that are not kept. No store is opened.
+pub fn backups(look: &OutputFlags, asked: &Backups, interrupt: &Interrupt) -> Outcome {
+    let output = Output::new(look);
+    let retention = retention(&asked.keep)?;
+    let (bar, control) = Bar::new(interrupt.control(), "reading", None);
+    if let Some(keep) = retention {
+        let report = Store::prune_set(&asked.set, keep, &control)?;
+        drop(bar);
+        let message = format!(
+            "{} backups kept, {} removed with {} files and {} bytes",
+            report.kept.len(),
+            report.removed.len(),
+            report.files,
+            report.bytes
+        );
+        output.report(&message, &to_value(&report).unwrap_or_default())?;
+        return match report.held_back {
+            None => Ok(()),
+            Some(reason) => Err(Failure::new(Code::Damaged, reason)),
+        };
+    }
+    if asked.verify {
+        let report = Store::verify_set(&asked.set, &control)?;
+        drop(bar);
+        return verified(output, interrupt, &report);
+    }
+    let found = Store::list_backups(&asked.set)?;
+    drop(bar);
+    list(output, interrupt, &found.backups)?;
+    match found.backups.iter().find_map(|backup| backup.problem.as_ref()) {
+        None => Ok(()),
+        Some(problem) => Err(Failure::new(Code::Damaged, problem.clone())),
+    }
+}
+
+fn list(output: Output, interrupt: &Interrupt, backups: &[SetBackup]) -> Outcome {
+    let columns = COLUMNS.map(str::to_owned);
+    let mut records = backups.iter().map(|backup| Ok(to_value(backup).unwrap_or_default()));
+    paged(output, interrupt, |out| output.records(out, &columns, false, &mut records))
+}
+
+fn verified(output: Output, interrupt: &Interrupt, report: &SetReport) -> Outcome {
+    if report.findings.is_empty() || output.form != OutputFormat::Table {
+        let unfinished = if report.is_unfinished {
+            "; a backup or a pruning is at work or was interrupted, and the next one goes on"
+        } else {
+            ""
+        };
+        let message = format!(
+            "no damage found: {} backups, {} files with {} bytes{unfinished}",
+            report.backups.len(),
+            report.files,
+            report.bytes
+        );
+        output.report(&message, &to_value(report).unwrap_or_default())?;
+    } else {
+        let columns = ["file", "place", "problem", "action"].map(str::to_owned);
+        let findings = report.findings.iter();
+        let mut findings = findings.map(|finding| Ok(to_value(finding).unwrap_or_default()));
+        paged(output, interrupt, |out| output.records(out, &columns, false, &mut findings))?;
+    }
+    judge(&report.findings, report.findings_left_out)
+}
+
+/// Makes a store from a backup, or from one of a set.
+pub fn restore(
+    look: &OutputFlags,
+    set: &Path,
+    at: Option<&str>,
+    directory: &Path,
+    interrupt: &Interrupt,
+) -> Outcome {
+    if !set.join(MARK).is_file() {
+        return match at {
+            None => upkeep::restore(look, set, directory, interrupt),
+            Some(_) => {
+                let told = format!("{} is no backup set, which --at is for", set.display());
+                Err(Failure::usage(told))
+            }
+        };
+    }
+    let output = Output::new(look);
+    let point = point(at.unwrap_or("latest"))?;
+    let (bar, control) = Bar::new(interrupt.control(), "restoring", None);
+    let report = Store::restore_from_set(set, point, directory, &control)?;
+    drop(bar);
+    copied(output, "restored to", directory, &report)
+}
+
+/// A point as it is written on the command line.
+fn point(text: &str) -> Outcome<RestorePoint> {
+    if text == "latest" {
+        return Ok(RestorePoint::Latest);
+    }
+    if let Ok(backup) = text.parse() {
+        return Ok(RestorePoint::Backup(backup));
+    }
+    if let Some(Ok(sequence)) = text.strip_prefix("sequence:").map(str::parse) {
+        return Ok(RestorePoint::Sequence(sequence));
+    }
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(RestorePoint::Time(time.with_timezone(&Utc)));
+    }
+    Err(Failure::usage(format!(
+        "{text:?} is no point of a backup set; give latest, the number of a backup, sequence:N, or a \
+         time as 2026-11-29T22:40:00Z"
+    )))
+}
+
+/// Takes the damaged files of the store from a set.
+pub fn repair(desk: &Desk, output: Output, set: &Path) -> Outcome {
+    let (bar, control) = Bar::new(desk.interrupt.control(), "repairing", None);
+    let report = desk.store.repair(set, &control)?;
+    drop(bar);
+    let message = format!(
+        "{} files checked, {} repaired with {} bytes",
+        report.files,
+        report.repaired.len(),
+        report.repaired_bytes
+    );
+    output.report(&message, &to_value(&report).unwrap_or_default())?;
+    judge(&report.findings, report.findings_left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_read() {
+        assert_eq!(point("latest").unwrap(), RestorePoint::Latest);
+        assert_eq!(point("12").unwrap(), RestorePoint::Backup(12));
+        assert_eq!(point("sequence:7").unwrap(), RestorePoint::Sequence(7));
+        let time = "2026-11-29T22:40:00Z".parse().unwrap();
+        assert_eq!(point("2026-11-29T23:40:00+01:00").unwrap(), RestorePoint::Time(time));
+        for wrong in ["", "-1", "yesterday", "sequence:", "2026-11-29"] {
+            assert_eq!(point(wrong).unwrap_err().code, Code::Usage, "{wrong}");
+        }
+    }
+}
