@@ -83,7 +83,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     let patches = ["k", "s"].map(|name| ColumnMetadataPatch::new(name).indexed(true));
     session.modify_table(&indexed.as_str().into(), ModifyTableRequest::new().columns(patches))?;
     let mut rows = batches(&schema(true), scale.rows);
-    let append = || session.append_batches(&indexed.as_str().into(), &mut rows, Some(true));
+    let mut append = || session.append_batches(&indexed.as_str().into(), &mut rows, Some(true));
     let (seconds, _) = timed(|| Ok(append()?))?;
     scale.emit("W3", "append_indexed", &[seconds], "s", "two of six columns have an index");
     let bytes = |id: &str| bytes_below(&dir.join("tables").join(id)) as f64;

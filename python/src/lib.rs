@@ -26,6 +26,7 @@ mod record_view;
 mod report;
 mod rows;
 mod runs;
+mod services;
 mod session;
 #[cfg(feature = "sql")]
 mod sql;

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use stationdb::arrow::datatypes::SchemaRef;
 use stationdb::by_name::operations;
-use stationdb::prelude::*;
 use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest, TestResultId};
 use stationdb::scans::{RecordStream, ScanRecordsRequest};
 use stationdb::{Control, Error, OwnedTransaction, Result, Session};
@@ -19,37 +18,8 @@ use crate::long::{self, Signals, Stoppable, Watch, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
 use crate::record_view::{RecordView, Wire};
 use crate::rows::{RowsCore, Source};
+use crate::services::Services;
 use crate::texts;
-
-/// All services of the library, of a session or of a transaction.
-pub trait Services:
-    ProductService
-    + ResultService
-    + SpecificationService
-    + AssetService
-    + WorkItemService
-    + TestPlanService
-    + TableService
-    + FileService
-    + FeedService
-    + WorkspaceService
-    + RecordService
-    + SearchService
-{
-    /// Calls an operation by its name.
-    fn by_name(&self, operation: &str, json: &str) -> Result<String>;
-}
-
-macro_rules! services {
-    ($($handle:ty),*) => {
-        $(impl Services for $handle {
-            fn by_name(&self, operation: &str, json: &str) -> Result<String> {
-                self.call(operation, json)
-            }
-        })*
-    };
-}
-services! { Session, OwnedTransaction }
 
 /// Whether a call may work for long: a read of more than one record. A write waits for its turn on
 /// the thread of its caller, by which the library knows who would wait for itself.

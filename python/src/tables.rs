@@ -28,7 +28,8 @@ use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
 use crate::long::is_main;
 use crate::rows::{RowsCore, Source};
-use crate::session::{Services, SessionCore};
+use crate::services::Services;
+use crate::session::SessionCore;
 
 /// The batches of a reader of the caller, which may be Python code.
 struct Foreign<'r> {

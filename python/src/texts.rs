@@ -3,7 +3,7 @@
 use stationdb::feeds::FeedId;
 use stationdb::{Error, Result, from_json, serde_json};
 
-use crate::session::Services;
+use crate::services::Services;
 
 #[derive(serde::Deserialize)]
 struct OfFeed {

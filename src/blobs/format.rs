@@ -78,8 +78,9 @@ pub(super) fn file_len(len: u64) -> u64 {
 /// Length of the content of a blob whose file has this length; `None` for a length that no file of
 /// a blob has.
 pub(super) fn content_len(len: u64) -> Option<u64> {
-    let blocks = len.checked_sub(HEADER_BYTES as u64)?.div_ceil((BLOCK_BYTES + CHECK_BYTES) as u64);
-    let content = len.checked_sub(HEADER_BYTES as u64 + blocks * CHECK_BYTES as u64)?;
+    let body = len.checked_sub(HEADER_BYTES as u64)?;
+    let pieces = body.div_ceil((PIECE_BYTES + CHECK_BYTES) as u64);
+    let content = body.checked_sub(pieces * CHECK_BYTES as u64)?;
     (file_len(content) == len).then_some(content)
 }
 

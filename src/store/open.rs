@@ -20,7 +20,7 @@ use crate::session::maintain::growth;
 use crate::session::{
     Access, AccessPolicy, Engine, Holder, Identity, JobRunner, Session, Settings, guarded,
 };
-use crate::value::Clock;
+use crate::value::{Clock, ManualClock, time};
 
 /// An open store. It is cheap to clone, and closes when the last clone and the last session are
 /// dropped.
@@ -233,6 +233,8 @@ pub struct StoreOptions {
     must_exist: bool,
     /// Whether the store is a private copy that takes no writes.
     is_view: bool,
+    /// Whether a copy is opened to be checked, with a clock of its own: its status keeps nothing.
+    is_check: bool,
 }
 
 macro_rules! option {
@@ -405,6 +407,18 @@ impl StoreOptions {
         self
     }
 
+    /// Options for opening a copy that was just made, to check it: nothing expires, and the status
+    /// keeps nothing.
+    ///
+    /// The caller that opens the store later decides how long upload sessions are kept. The clock
+    /// is at its minimum, so that the open writes no time later than the records: a store's time
+    /// never goes back.
+    pub(super) fn for_check() -> Self {
+        let clock = ManualClock::new(time::from_millis(time::MIN_MS));
+        let options = Self { is_check: true, ..Self::default() };
+        options.maintenance_thread(false).upload_session_days(None).clock(clock)
+    }
+
     /// Opens the store on a disk: for tests on the simulated disk.
     ///
     /// # Errors
@@ -460,7 +474,7 @@ impl StoreOptions {
         directory::remove_abandoned_views(&disk);
         RecordFile::sweep(&disk)?;
         let records = RecordFile::open(&disk, options)?;
-        let is_view = self.is_view;
+        let (is_view, keeps_nothing) = (self.is_view, self.is_view || self.is_check);
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         let swept = crate::services::sweep_contents(&engine)
             .and_then(|_| crate::session::tables::sweep(&engine));
@@ -468,7 +482,7 @@ impl StoreOptions {
         // for this one.
         drop(shut);
         swept?;
-        let upkeep = Upkeep::open(&engine.disk, is_view, engine.clock_now());
+        let upkeep = Upkeep::open(&engine.disk, keeps_nothing, engine.clock_now());
         let upkeep = Arc::new(upkeep);
         if is_view {
             return Self::view(engine, upkeep);

@@ -12,7 +12,7 @@ use crate::disk::{SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{JOURNAL_NAMES, ReadSource, Space};
 use crate::session::guarded;
-use crate::value::{Control, ManualClock, time};
+use crate::value::Control;
 
 impl Store {
     /// Makes a store in `to` from the backup in `from`. The target must be missing, empty, or left
@@ -132,13 +132,7 @@ pub(super) fn finish(
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
-    // Nothing expires here: the caller that opens the store later decides how long upload sessions
-    // are kept. The clock is at its minimum, so that the open writes no time later than the
-    // records: a store's time never goes back.
-    let clock = ManualClock::new(time::from_millis(time::MIN_MS));
-    let options =
-        StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
-    let mut store = options.open_on(target.clone())?;
+    let mut store = StoreOptions::for_check().open_on(target.clone())?;
     {
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;

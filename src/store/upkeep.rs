@@ -27,9 +27,9 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    pub(super) fn open(disk: &SharedDisk, is_view: bool, now: DateTime<Utc>) -> Self {
+    pub(super) fn open(disk: &SharedDisk, keeps_nothing: bool, now: DateTime<Utc>) -> Self {
         Self {
-            keeper: Keeper::open(disk, is_view, now),
+            keeper: Keeper::open(disk, keeps_nothing, now),
             scrubber: Scrubber::default(),
             saved_at: Mutex::new(None),
         }

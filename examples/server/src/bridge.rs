@@ -177,7 +177,8 @@ fn patient(body: Body, patience: Duration) -> Body {
         }
     });
     let next = |mut taken: mpsc::Receiver<_>| async move { Some((taken.recv().await?, taken)) };
-    Body::from_stream(unfold(taken, next))
+    // A reader may ask again after the end.
+    Body::from_stream(unfold(taken, next).fuse())
 }
 
 /// A call whose body is read as a whole.

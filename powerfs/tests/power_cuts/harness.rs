@@ -170,6 +170,23 @@ struct Run<'a> {
     empty: Tree,
 }
 
+/// Waits until no thread of a process runs its own code, after it got SIGSTOP: another processor may
+/// tell some steps before it sees the signal. A call in the kernel ends without coming back.
+fn wait_until_stopped(process: u32) {
+    let is_running = || {
+        let threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+        let states = threads.filter_map(|thread| {
+            let stat = std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
+            stat.rsplit(") ").next()?.chars().next()
+        });
+        Some(states.into_iter().any(|state| matches!(state, 'R' | 'S')))
+    };
+    let began = Instant::now();
+    while is_running().unwrap_or(false) && began.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 impl Run<'_> {
     fn new_tree(&self) -> Tree {
         self.empty.clone()
@@ -300,6 +317,7 @@ impl Run<'_> {
             for child in &children {
                 let stop = Command::new("kill").args(["-STOP", &child.id().to_string()]).status();
                 assert!(stop.unwrap().success() || is_done, "a child cannot be stopped");
+                wait_until_stopped(child.id());
             }
             told = Some(Acks::read(ack_file));
             problem = place.shut_down().err();

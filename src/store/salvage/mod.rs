@@ -38,7 +38,7 @@ use crate::records::salvage::{LostEntries, Proof, SalvageResult};
 use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Space};
 use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
-use crate::value::{Control, ManualClock, limits, time};
+use crate::value::{Control, limits};
 
 impl Store {
     /// Makes a new store in `into` from the undamaged parts of the damaged store in `from`, which
@@ -206,13 +206,7 @@ pub(super) fn salvage_to(
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the salvage"))?;
     target.sync_dir("").map_err(failed("syncing the salvaged store"))?;
 
-    // Nothing expires here: the caller that opens the store later decides how long upload sessions
-    // are kept. The clock is at its minimum, so that the open writes no time later than the
-    // records: a store's time never goes back.
-    let clock = ManualClock::new(time::from_millis(time::MIN_MS));
-    let options =
-        StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
-    let mut store = options.open_on(target.clone())?;
+    let mut store = StoreOptions::for_check().open_on(target.clone())?;
     crate::services::mend_steps(store.engine(), control, |place, problem| {
         report.doubt("TestStep", place.to_owned(), RECORD_FILE, problem);
     })?;

@@ -70,7 +70,7 @@ impl Kept {
 /// What an open store keeps, and its file.
 #[derive(Debug)]
 pub(in crate::store) struct Keeper {
-    /// `None` for a view, which keeps nothing.
+    /// `None` for a view and a copy that is checked, which keep nothing.
     disk: Option<SharedDisk>,
     kept: Mutex<Kept>,
     /// Whether the file lacks something.
@@ -84,13 +84,17 @@ pub(in crate::store) struct Keeper {
 
 impl Keeper {
     /// Reads the file of a store. A file that cannot be read counts as lost.
-    pub(in crate::store) fn open(disk: &SharedDisk, is_view: bool, now: DateTime<Utc>) -> Self {
+    pub(in crate::store) fn open(
+        disk: &SharedDisk,
+        keeps_nothing: bool,
+        now: DateTime<Utc>,
+    ) -> Self {
         let (kept, is_lost) = match guarded("reading STATUS", || read(disk)) {
             Ok(kept) => (kept.unwrap_or_default(), false),
             Err(_) => (Kept::default(), true),
         };
         Self {
-            disk: (!is_view).then(|| disk.clone()),
+            disk: (!keeps_nothing).then(|| disk.clone()),
             kept: Mutex::new(kept),
             is_dirty: AtomicBool::new(false),
             is_lost,
