@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::findings::{Finding, RECORD_FILE, VerifyReport};
+use super::findings::{Finding, RECORD_FILE, VerifyReport, first_or};
 use super::named::{self, NamedFile};
 use super::open::Store;
 use super::scrub;
@@ -61,10 +61,9 @@ pub struct BackupReport {
 impl BackupReport {
     /// The number of findings, and the first of them or what was copied, for the status.
     fn outcome(&self) -> (u64, String) {
-        let message = match self.findings.first() {
-            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
-            None => format!("copied {} keys and {} files", self.keys, self.files),
-        };
+        let message = first_or(&self.findings, || {
+            format!("copied {} keys and {} files", self.keys, self.files)
+        });
         (self.findings.len() as u64, message)
     }
 }
@@ -236,7 +235,7 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
         text.push_str(&format!("{}: {}; ", finding.file, finding.problem));
     }
     let inner = lacking.findings.iter().map(|finding| ApiError {
-        message: Some(format!("{}, {}: {}", finding.file, finding.place, finding.problem)),
+        message: Some(finding.to_string()),
         args: vec![
             finding.file.clone(),
             finding.place.clone(),

@@ -1,5 +1,7 @@
 //! Damage that was found, and the texts that report it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -30,6 +32,18 @@ pub struct Finding {
     pub problem: String,
     /// What to do.
     pub action: String,
+}
+
+impl fmt::Display for Finding {
+    /// The file, the place and what is wrong.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}: {}", self.file, self.place, self.problem)
+    }
+}
+
+/// What the status tells of damage: the first finding, or what was done without one.
+pub(super) fn first_or(findings: &[Finding], done: impl FnOnce() -> String) -> String {
+    findings.first().map_or_else(done, Finding::to_string)
 }
 
 /// The result of a verification.
@@ -69,10 +83,9 @@ impl VerifyReport {
 
     /// The number of findings, and the first of them or what was read, for the status.
     pub(super) fn outcome(&self) -> (u64, String) {
-        let message = match self.findings.first() {
-            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
-            None => format!("no damage found in {} records and {} files", self.records, self.files),
-        };
+        let message = first_or(&self.findings, || {
+            format!("no damage found in {} records and {} files", self.records, self.files)
+        });
         (self.findings.len() as u64 + self.findings_left_out, message)
     }
 

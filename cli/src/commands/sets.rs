@@ -6,12 +6,12 @@ use stationdb::chrono::{DateTime, Utc};
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store};
 
-use super::upkeep::{self, copied, judge};
+use super::upkeep::{self, copied, judge, tell};
 use crate::args::{Backups, OutputFlags, SetFlags};
 use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{Output, OutputFormat};
+use crate::output::Output;
 use crate::pager::paged;
 use crate::progress::Bar;
 
@@ -113,25 +113,19 @@ fn list(output: Output, interrupt: &Interrupt, backups: &[SetBackup]) -> Outcome
 }
 
 fn verified(output: Output, interrupt: &Interrupt, report: &SetReport) -> Outcome {
-    if report.findings.is_empty() || output.form != OutputFormat::Table {
-        let unfinished = if report.is_unfinished {
-            "; a backup or a pruning is at work or was interrupted, and the next one goes on"
-        } else {
-            ""
-        };
-        let message = format!(
-            "no damage found: {} backups, {} files with {} bytes{unfinished}",
-            report.backups.len(),
-            report.files,
-            report.bytes
-        );
-        output.report(&message, &to_value(report).unwrap_or_default())?;
+    let unfinished = if report.is_unfinished {
+        "; a backup or a pruning is at work or was interrupted, and the next one goes on"
     } else {
-        let columns = ["file", "place", "problem", "action"].map(str::to_owned);
-        let findings = report.findings.iter();
-        let mut findings = findings.map(|finding| Ok(to_value(finding).unwrap_or_default()));
-        paged(output, interrupt, |out| output.records(out, &columns, false, &mut findings))?;
-    }
+        ""
+    };
+    let message = format!(
+        "no damage found: {} backups, {} files with {} bytes{unfinished}",
+        report.backups.len(),
+        report.files,
+        report.bytes
+    );
+    let value = to_value(report).unwrap_or_default();
+    tell(output, interrupt, &message, &value, &report.findings)?;
     judge(&report.findings, report.findings_left_out)
 }
 

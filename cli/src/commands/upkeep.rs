@@ -83,10 +83,7 @@ pub fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> O
 pub fn judge(findings: &[Finding], left_out: u64) -> Outcome {
     let Some(first) = findings.first() else { return Ok(()) };
     let count = findings.len() as u64 + left_out;
-    Err(Failure::new(
-        Code::Damaged,
-        format!("{count} findings, first {}, {}: {}", first.file, first.place, first.problem),
-    ))
+    Err(Failure::new(Code::Damaged, format!("{count} findings, first {first}")))
 }
 
 pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) -> Outcome {
@@ -98,25 +95,35 @@ pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) 
         desk.store.verify(level, &control)?
     };
     drop(bar);
-    if report.is_sound() || output.form != OutputFormat::Table {
-        let message = format!(
-            "no damage found: format {}, {} records, {} index entries, {} changes, {} files with \
-             {} bytes",
-            report.format,
-            report.records,
-            report.index_entries,
-            report.log_entries,
-            report.files,
-            report.file_bytes
-        );
-        output.report(&message, &to_value(&report).unwrap_or_default())?;
-    } else {
-        let columns = ["file", "place", "problem", "action"].map(str::to_owned);
-        let findings = report.findings.iter();
-        let mut findings = findings.map(|finding| Ok(to_value(finding).unwrap_or_default()));
-        paged(output, &desk.interrupt, |out| output.records(out, &columns, false, &mut findings))?;
-    }
+    let message = format!(
+        "no damage found: format {}, {} records, {} index entries, {} changes, {} files with {} \
+         bytes",
+        report.format,
+        report.records,
+        report.index_entries,
+        report.log_entries,
+        report.files,
+        report.file_bytes
+    );
+    let value = to_value(&report).unwrap_or_default();
+    tell(output, &desk.interrupt, &message, &value, &report.findings)?;
     judge(&report.findings, report.findings_left_out)
+}
+
+/// Tells that a verification found nothing, or lists what it found.
+pub fn tell(
+    output: Output,
+    interrupt: &Interrupt,
+    message: &str,
+    report: &Value,
+    findings: &[Finding],
+) -> Outcome {
+    if findings.is_empty() || output.form != OutputFormat::Table {
+        return output.report(message, report);
+    }
+    let columns = ["file", "place", "problem", "action"].map(str::to_owned);
+    let mut findings = findings.iter().map(|finding| Ok(to_value(finding).unwrap_or_default()));
+    paged(output, interrupt, |out| output.records(out, &columns, false, &mut findings))
 }
 
 pub fn compact(desk: &mut Desk, output: Output, takes_present_clock: bool) -> Outcome {

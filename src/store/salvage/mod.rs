@@ -215,8 +215,7 @@ pub(super) fn salvage_to(
     match findings.first() {
         None => Ok(report),
         Some(finding) => Err(Error::corrupt(format!(
-            "the salvaged store is damaged ({}, {}: {}); use another medium",
-            finding.file, finding.place, finding.problem
+            "the salvaged store is damaged ({finding}); use another medium"
         ))),
     }
 }

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Duration, Utc};
 
-use super::findings::{Finding, MOVE, RECORD_FILE, RESTORE, checked};
+use super::findings::{Finding, MOVE, RECORD_FILE, RESTORE, checked, first_or};
 use super::format;
 use super::status::kept::{Activity, Keeper};
 use super::status::report::ScrubProgress;
@@ -147,13 +147,10 @@ fn progress(keeper: &Keeper, now: DateTime<Utc>, period_days: u32) -> Option<Scr
 }
 
 fn outcome_of(progress: &ScrubProgress) -> String {
-    match progress.first_findings.first() {
-        None => {
-            let (bytes, files) = (progress.bytes, progress.files);
-            format!("no damage found in {bytes} bytes of records and {files} files")
-        }
-        Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
-    }
+    first_or(&progress.first_findings, || {
+        let (bytes, files) = (progress.bytes, progress.files);
+        format!("no damage found in {bytes} bytes of records and {files} files")
+    })
 }
 
 impl Work {

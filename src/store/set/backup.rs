@@ -86,13 +86,10 @@ pub struct SetBackupReport {
 impl SetBackupReport {
     /// The number of findings, and the first of them or what was written, for the status.
     fn outcome(&self) -> (u64, String) {
-        let message = match self.findings.first() {
-            Some(first) => format!("{}, {}: {}", first.file, first.place, first.problem),
-            None => {
-                let (number, bytes, files) = (self.backup, self.written_bytes, self.files_sent);
-                format!("backup {number} of a set: wrote {bytes} bytes, with {files} new files")
-            }
-        };
+        let message = findings::first_or(&self.findings, || {
+            let (number, bytes, files) = (self.backup, self.written_bytes, self.files_sent);
+            format!("backup {number} of a set: wrote {bytes} bytes, with {files} new files")
+        });
         ((self.findings.len() as u64).saturating_add(self.findings_left_out), message)
     }
 }
