@@ -221,8 +221,12 @@ fn a_second_process_is_told_who_has_the_store_open() {
 
 /// The example program of this build. Cargo builds the examples with the tests, but not when only
 /// some of the tests are requested. So this requests the build again, which takes no time if
-/// nothing has changed. `None` if the test is not run by cargo.
+/// nothing has changed. `None` if the test is not run by cargo. `STATIONDB_EXAMPLE` names a program
+/// that was built for another system.
 fn example() -> Option<PathBuf> {
+    if let Some(program) = std::env::var_os("STATIONDB_EXAMPLE") {
+        return Some(PathBuf::from(program));
+    }
     let program = std::env::current_exe().ok()?;
     let profile = program.parent()?.parent()?;
     // The published package does not contain the examples.

@@ -10,6 +10,9 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
+/// Names the folder of programs that are built already.
+const CALLERS: &str = "STATIONDB_CALLERS";
+
 /// The folder of the package.
 pub fn package() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -100,6 +103,9 @@ impl Compiler {
 
     /// As [`build`](Self::build), of a source elsewhere.
     pub fn compile(&self, source: &Path, target: &Path) -> Option<PathBuf> {
+        if let Some(built) = built(source) {
+            return Some(built);
+        }
         let compiler = needed(self.language.names())?;
         let library = library();
         let place = library.parent().unwrap();
@@ -114,6 +120,20 @@ impl Compiler {
         done(&mut command);
         Some(program)
     }
+}
+
+/// The program of this source, where other compilers than those of this system have built it. Those
+/// of Linux do so for Windows.
+fn built(source: &Path) -> Option<PathBuf> {
+    let place = PathBuf::from(std::env::var_os(CALLERS)?);
+    let mut name = source.file_stem()?.to_owned();
+    if source.extension()? == "cpp" {
+        name.push("_cpp");
+    }
+    name.push(std::env::consts::EXE_SUFFIX);
+    let program = place.join(name);
+    assert!(program.exists(), "{CALLERS} has no {}", program.display());
+    Some(program)
 }
 
 /// Runs a command to its end. Fails with what it printed.
@@ -131,15 +151,29 @@ pub fn done(command: &mut Command) -> Output {
     output
 }
 
-/// Runs a program that finds the shared library. Returns what it printed.
+/// Runs a program that finds the shared library. Returns the lines that it printed.
 #[track_caller]
 pub fn run(program: &Path, arguments: &[&Path]) -> String {
-    String::from_utf8_lossy(&done(command(program).args(arguments)).stdout).into_owned()
+    printed(command(program).args(arguments))
+}
+
+/// What a command printed, with the ends of lines of Unix.
+#[track_caller]
+pub fn printed(command: &mut Command) -> String {
+    String::from_utf8_lossy(&done(command).stdout).replace("\r\n", "\n")
 }
 
 /// A command that finds the shared library.
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", library().parent().unwrap());
+    let library = library();
+    let place = library.parent().unwrap();
+    if cfg!(windows) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let places = std::iter::once(place.to_owned()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(places).unwrap());
+    } else {
+        command.env("LD_LIBRARY_PATH", place);
+    }
     command
 }
