@@ -103,7 +103,7 @@ pub use serde_json;
 /// Operations by their names, with JSON for arguments and answers: for other languages, servers and
 /// tools. [`Session::call`] calls one.
 pub mod by_name {
-    pub use crate::services::{OperationInfo, Reply, operations};
+    pub use crate::services::{OperationInfo, Reply, Services, operations};
 }
 
 /// The service traits: what a session and a transaction can do.

@@ -80,7 +80,7 @@ enum {
 
 /* ---- The library ------------------------------------------------------------------------- */
 
-/* The number of this interface, 1. It grows when functions are added. */
+/* The number of this interface, 2. It grows when functions are added. */
 int32_t sdb_abi(int32_t *abi, uint64_t *error);
 
 /* The version of the library as a text, which the caller frees. */
@@ -184,6 +184,11 @@ int32_t sdb_verify(
  */
 int32_t sdb_maintain(uint64_t store, uint64_t control, uint64_t *report, uint64_t *error);
 
+/* Makes the present time of the clock that of the store, which otherwise never goes back: a clock
+   that was once far ahead stops it. Set the clock right first. `before` is the time that the store
+   had, a text as 2026-11-29T22:40:00.000000Z, which the caller frees; 0 if it was not ahead. */
+int32_t sdb_take_present_time(uint64_t store, uint64_t *before, uint64_t *error);
+
 /* Rewrites the file of records without its free pages. Rows end; other calls wait; sessions go on.
  */
 int32_t sdb_compact(uint64_t store, uint64_t *report, uint64_t *error);
@@ -197,6 +202,44 @@ int32_t sdb_restore(const char *backup, int64_t backup_length, const char *targe
    frees the report, JSON. */
 int32_t sdb_salvage(const char *damaged, int64_t damaged_length, const char *target,
     int64_t target_length, uint64_t control, uint64_t *report, uint64_t *error);
+
+/* ---- Backup sets: directories with many backups of one store -------------------------------- */
+
+/* Adds a backup of the store, while it is used, to the set in a directory that is missing, empty,
+   or a set of this store. What the set has is not written again. `bytes_per_second` is the most
+   that is written in a second, 0 for no limit. Reports bytes. The caller frees the report, JSON:
+   `backup` is its number; damage is a finding in it and no error. SDB_NOT_A_STORE for a directory
+   with something else, or backups of another store; SDB_LOCKED while another call works on it. */
+int32_t sdb_backup_to_set(uint64_t store, const char *set, int64_t set_length,
+    int64_t bytes_per_second, uint64_t control, uint64_t *report, uint64_t *error);
+
+/* The backups of a set as JSON, which the caller frees: `backups`, the oldest first, each with
+   `backup`, `taken`, `sequence` and, if it cannot be restored as a whole, a `problem`. */
+int32_t sdb_list_backups(const char *set, int64_t set_length, uint64_t *backups, uint64_t *error);
+
+/* Reads everything that the backups of a set need, and compares it with its checksums. The caller
+   frees the report, JSON; damage is a finding in it and no error. */
+int32_t sdb_verify_set(
+    const char *set, int64_t set_length, uint64_t control, uint64_t *report, uint64_t *error);
+
+/* Removes the backups of a set but the last one of each of so many days, weeks and months (UTC) in
+   which there is one, and the last of all. The caller frees the report, JSON: `kept`, `removed`. */
+int32_t sdb_prune_set(const char *set, int64_t set_length, int32_t daily, int32_t weekly,
+    int32_t monthly, uint64_t control, uint64_t *report, uint64_t *error);
+
+/* Makes a store in a missing or empty directory of a backup in a set. `point` is "latest" or empty,
+   the number of a backup as "12", a commit as "sequence:7", or the last backup at a time or before
+   as "2026-11-29T22:40:00Z". The caller frees the report, JSON. SDB_NOT_FOUND, with the nearest
+   points, if there is no such backup. */
+int32_t sdb_restore_from_set(const char *set, int64_t set_length, const char *point,
+    int64_t point_length, const char *target, int64_t target_length, uint64_t control,
+    uint64_t *report, uint64_t *error);
+
+/* Takes the damaged and missing files of an open store from a set of it: exactly the same ones, as
+   their checksums prove, or none. The caller frees the report, JSON: `repaired`, and `findings` for
+   what stays as it is. */
+int32_t sdb_repair(uint64_t store, const char *set, int64_t set_length, uint64_t control,
+    uint64_t *report, uint64_t *error);
 
 /* ---- Sessions, transactions, operations ---------------------------------------------------- */
 

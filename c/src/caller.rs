@@ -3,43 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use stationdb::prelude::*;
-use stationdb::{Control, Error, Identity, OwnedTransaction, Result, Session};
+use stationdb::by_name::Services;
+use stationdb::{Control, Error, Identity, OwnedTransaction, Session};
 
 use crate::control::{Watch, part_of, until};
 use crate::failure::{Failure, Outcome};
 use crate::lock::lock;
 use crate::open::{Call, Held, Open};
-
-/// All services of the library, of a session or of a transaction.
-pub trait Services:
-    ProductService
-    + ResultService
-    + SpecificationService
-    + AssetService
-    + WorkItemService
-    + TestPlanService
-    + TableService
-    + FileService
-    + FeedService
-    + WorkspaceService
-    + RecordService
-    + SearchService
-{
-    /// Calls an operation by its name.
-    fn by_name(&self, operation: &str, json: &str) -> Result<String>;
-}
-
-macro_rules! services {
-    ($($handle:ty),*) => {
-        $(impl Services for $handle {
-            fn by_name(&self, operation: &str, json: &str) -> Result<String> {
-                self.call(operation, json)
-            }
-        })*
-    };
-}
-services! { Session, OwnedTransaction }
 
 /// How a session acts.
 #[derive(Clone, Default)]

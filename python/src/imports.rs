@@ -1,5 +1,6 @@
 //! Imports of files and directories by their paths: tables and test results.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -32,6 +33,12 @@ pub struct Asked<'py> {
     workspace: Option<String>,
     #[pyo3(item)]
     again: bool,
+    /// The zone of times without one.
+    #[pyo3(item)]
+    time_zone: Option<String>,
+    /// The columns of members of results in CSV, by the names of the members on the wire.
+    #[pyo3(item)]
+    columns: BTreeMap<String, String>,
 }
 
 impl Asked<'_> {
@@ -42,6 +49,9 @@ impl Asked<'_> {
 
     fn table(&self) -> PyResult<ImportTableRequest> {
         let mut table: ImportTableRequest = request(&self.table, "import_file")?;
+        if self.time_zone.is_some() {
+            table.time_zone.clone_from(&self.time_zone);
+        }
         if let (None, Some(workspace)) = (&table.id, &self.workspace) {
             table.table.get_or_insert_default().workspace.get_or_insert_with(|| workspace.clone());
         }
@@ -50,8 +60,10 @@ impl Asked<'_> {
 
     fn results(&self) -> ResultOptions {
         let mut options = ResultOptions::new().again(self.again);
-        (options.part_number, options.workspace) =
-            (self.part_number.clone(), self.workspace.clone());
+        options.part_number.clone_from(&self.part_number);
+        options.workspace.clone_from(&self.workspace);
+        options.time_zone.clone_from(&self.time_zone);
+        options.columns.clone_from(&self.columns);
         options
     }
 }

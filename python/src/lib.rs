@@ -26,8 +26,8 @@ mod record_view;
 mod report;
 mod rows;
 mod runs;
-mod services;
 mod session;
+mod sets;
 #[cfg(feature = "sql")]
 mod sql;
 mod store;
@@ -63,6 +63,10 @@ mod _stationdb {
     use super::runs::{RunCore, append_results, begin_run, resume_run};
     #[pymodule_export]
     use super::session::{SessionCore, scan_measurements, scan_records, scan_steps};
+    #[pymodule_export]
+    use super::sets::{
+        backup_to_set, list_backups, prune_set, repair, restore_from_set, verify_set,
+    };
     #[cfg(feature = "sql")]
     #[pymodule_export]
     use super::sql::sql;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use stationdb::arrow::datatypes::SchemaRef;
-use stationdb::by_name::operations;
+use stationdb::by_name::{Services, operations};
 use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest, TestResultId};
 use stationdb::scans::{RecordStream, ScanRecordsRequest};
 use stationdb::{Control, Error, OwnedTransaction, Result, Session};
@@ -18,7 +18,6 @@ use crate::long::{self, Signals, Stoppable, Watch, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
 use crate::record_view::{RecordView, Wire};
 use crate::rows::{RowsCore, Source};
-use crate::services::Services;
 use crate::texts;
 
 /// Whether a call may work for long: a read of more than one record. A write waits for its turn on
@@ -198,7 +197,7 @@ pub struct SessionCore {
 impl SessionCore {
     fn answer(&self, py: Python<'_>, operation: &str, arguments: &str) -> PyResult<String> {
         let answer = |services: &dyn Services| match texts::called(services, operation, arguments) {
-            Ok(None) => services.by_name(operation, arguments),
+            Ok(None) => services.call_by_name(operation, arguments),
             Ok(Some(text)) => Ok(text),
             Err(error) => Err(error),
         };

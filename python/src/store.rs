@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stationdb::chrono::{DateTime, Utc};
 use stationdb::{Store, StoreOptions, VerifyLevel};
 
 use crate::errors::{invalid, of_path, raised};
@@ -84,7 +85,7 @@ fn store_options(create: bool, given: &Bound<'_, PyDict>) -> PyResult<StoreOptio
 /// An open store.
 #[pyclass(frozen, module = "stationdb._stationdb")]
 pub struct StoreCore {
-    open: Arc<Open>,
+    pub open: Arc<Open>,
 }
 
 #[pymethods]
@@ -190,13 +191,18 @@ impl StoreCore {
     #[pyo3(signature = (progress))]
     fn maintain(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let call = self.open.call(py)?;
-        if self.open.has_transaction_here() {
-            let told = "this thread has an open transaction, which maintenance would wait for";
-            return Err(raised(py, &stationdb::Error::conflict(told)));
-        }
+        self.refuse_in_transaction(py, "maintenance")?;
         let watch = Watch { progress, timeout: None };
         let report = long(py, watch, |control| call.store.maintain(control))?;
         to_python(py, &report)
+    }
+
+    /// Makes the present time of the clock that of the store. Returns the time that it had, if that
+    /// was later.
+    fn take_present_time(&self, py: Python<'_>) -> PyResult<Option<DateTime<Utc>>> {
+        let call = self.open.call(py)?;
+        self.refuse_in_transaction(py, "a change of the store's time")?;
+        long(py, Watch::default(), |_| call.store.take_present_time())
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -208,6 +214,16 @@ impl StoreCore {
 }
 
 impl StoreCore {
+    /// Refuses what would wait for a transaction of its own thread.
+    fn refuse_in_transaction(&self, py: Python<'_>, what: &str) -> PyResult<()> {
+        if self.open.has_transaction_here() {
+            let told =
+                format!("this thread has an open transaction, which {what} would wait for; end it");
+            return Err(raised(py, &stationdb::Error::conflict(told)));
+        }
+        Ok(())
+    }
+
     /// Does what needs the store alone. Streams of rows end; sessions go on afterwards.
     fn alone<T>(
         &self,

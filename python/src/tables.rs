@@ -10,9 +10,10 @@ use pyo3_arrow::input::AnyRecordBatch;
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
 use stationdb::arrow::buffer::Buffer;
 use stationdb::arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef,
+    DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef,
 };
 use stationdb::arrow::error::ArrowError;
+use stationdb::by_name::Services;
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::tables::{
     ExportTableDataRequest, QueryDecimatedDataRequest, ReadWaveformsRequest, SampleValues, Samples,
@@ -28,8 +29,10 @@ use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
 use crate::long::is_main;
 use crate::rows::{RowsCore, Source};
-use crate::services::Services;
 use crate::session::SessionCore;
+
+/// The type of spans of time in pandas, whose numbers do not say what they count.
+const PERIOD: &str = "pandas.period";
 
 /// The batches of a reader of the caller, which may be Python code.
 struct Foreign<'r> {
@@ -127,9 +130,14 @@ fn nanos(times: &[DateTime<Utc>]) -> Result<Vec<i64>> {
     times.iter().map(nanos).collect()
 }
 
+/// The name of each column, and its type: that of Arrow, or the one that pandas keeps as numbers.
 fn described(schema: &Schema) -> Vec<(String, String)> {
-    let field = |field: &Arc<stationdb::arrow::datatypes::Field>| {
-        (field.name().clone(), field.data_type().to_string())
+    let field = |field: &Arc<Field>| {
+        let told = match field.extension_type_name() {
+            Some(PERIOD) => PERIOD.to_owned(),
+            _ => field.data_type().to_string(),
+        };
+        (field.name().clone(), told)
     };
     schema.fields().iter().map(field).collect()
 }

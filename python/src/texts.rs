@@ -1,9 +1,8 @@
 //! Operations whose answer is a text that is no JSON, which the library does not call by name.
 
+use stationdb::by_name::Services;
 use stationdb::feeds::FeedId;
 use stationdb::{Error, Result, from_json, serde_json};
-
-use crate::services::Services;
 
 #[derive(serde::Deserialize)]
 struct OfFeed {

@@ -169,3 +169,81 @@ def test_a_directory_goes_into_one_table_or_not_at_all(
         db.import_directory(day / "nowhere")
     with pytest.raises(OSError, match=r"3\.csv"):
         db.import_directory(day / "3.csv")
+
+
+def test_results_of_a_csv_with_columns_of_any_name(db: stationdb.Store, tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(
+        "Barcode;Begin;Who;VOUT\nSN-1;2024-07-01 12:00:00;ada;5,01\nSN-2;2024-07-01 12:05:00;eve;4,99\n"
+    )
+    columns = {"serial_number": "Barcode", "startedAt": "Begin", "operator": ""}
+    imported = db.results.import_file(
+        path,
+        format="results-csv",
+        part_number="P-1",
+        time_zone="+02:00",
+        columns=columns,
+    )
+    first, second = (db.results.get(id) for id in imported.results)
+    assert (first.serial_number, second.serial_number) == ("SN-1", "SN-2")
+    assert first.started_at is not None and first.started_at.isoformat() == "2024-07-01T10:00:00+00:00"
+    assert imported.steps == 2 and first.operator != "ada"
+    values = db.results.measurements("VOUT", columns=["value"]).to_pylist()
+    assert sorted(one["value"] for one in values) == [4.99, 5.01]
+    (found,) = db.import_directory(
+        tmp_path,
+        format="results-csv",
+        part_number="P-1",
+        time_zone="+02:00",
+        columns=columns,
+        again=True,
+    )
+    assert found.error is None and len(found.results) == 2
+
+
+def test_times_of_a_directory_have_its_zone(db: stationdb.Store, tmp_path: Path) -> None:
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day" / "a.csv").write_text("t,v\n2024-07-01 12:00:00,1\n")
+    (one,) = db.import_directory(tmp_path / "day", time_zone="+02:00", index_column="t")
+    assert one.error is None
+    (row,) = db.tables.get(one.tables[0].id or "").rows().to_pylist()
+    assert row["t"].isoformat() == "2024-07-01T10:00:00+00:00"
+
+
+def test_what_cannot_be_a_column_or_a_zone_is_told(db: stationdb.Store, tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text("SN,VOUT\nSN-1,5.01\n")
+
+    def load(**options: object) -> None:
+        db.results.import_file(path, format="results-csv", part_number="P-1", **options)  # type: ignore[arg-type]
+
+    with pytest.raises(errors.InvalidArgumentError, match="serialNumber"):
+        load(columns={"serial": "SN"})
+    with pytest.raises(errors.InvalidArgumentError, match="Barcode"):
+        load(columns={"serial_number": "Barcode"})
+    with pytest.raises(errors.InvalidArgumentError, match="give a dict"):
+        load(columns=["SN"])
+    with pytest.raises(errors.InvalidArgumentError, match="two texts"):
+        load(columns={"serial_number": 3})
+    with pytest.raises(errors.InvalidArgumentError, match="time_zone is 2"):
+        load(time_zone=2)
+    with pytest.raises(errors.InvalidArgumentError, match="Mars"):
+        load(time_zone="Mars/Olympus")
+    assert db.results.query().count() == 0
+
+
+def test_presets_are_named(db: stationdb.Store, tmp_path: Path) -> None:
+    path = tmp_path / "scope.csv"
+    path.write_text("Some scope\nRate,1e-6\n\nTime,CH1\n(s),(V)\n0,0.5\n0.000001,0.6\n")
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        db.tables.import_file(path)
+    assert "or set preset to INSTRUMENT" in str(caught.value)
+    other = tmp_path / "logger.csv"
+    other.write_text("Model,X1\nSerial,5\nTime,CH1,CH2\n0,0.5,1\n1,0.6,2\n")
+    with pytest.raises(errors.InvalidArgumentError, match="or preset to INSTRUMENT"):
+        db.tables.import_file(other)
+    assert db.tables.import_file(other, preset="INSTRUMENT").properties["Model"] == "X1"
+    with pytest.raises(errors.InvalidArgumentError, match="TEKTRONIX_TDS"):
+        db.tables.import_file(path, preset="TEK")
+    table = db.tables.import_file(path, preset="INSTRUMENT")
+    assert table.units["CH1"] == "V" and len(table) == 2

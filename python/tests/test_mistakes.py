@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,10 @@ MISTAKES: list[Mistake] = [
     ("backup over files", lambda p: p.db.backup(Path(__file__).parent), errors.NotAStoreError, ""),
     ("restore of nothing", lambda p: stationdb.restore(p.tmp / "no", p.tmp / "x"), FileNotFoundError, ""),
     ("progress of a number", lambda p: p.db.backup(p.tmp / "b", progress=3), Invalid, "function"),  # type: ignore[arg-type]
+    ("restore of a set as a backup", lambda p: (p.db.backup_to_set(p.tmp / "s"), stationdb.restore(p.tmp / "s", p.tmp / "x")), errors.NotAStoreError, "restore_from_set"),
+    ("restore of a backup as a set", lambda p: (p.db.backup(p.tmp / "b"), stationdb.restore_from_set(p.tmp / "b", p.tmp / "x")), errors.NotAStoreError, "no backup set"),
+    ("a set in the store", lambda p: p.db.backup_to_set(Path(p.db.path) / "s"), Invalid, "inside"),
+    ("a point as a text", lambda p: stationdb.restore_from_set(p.tmp, p.tmp / "x", at="last week"), Invalid, "2026-11-29T22:40:00Z"),
     ("close in a callback", Place.close_inside, errors.ConflictError, "inside of a call"),
     # Transactions.
     ("used after its transaction", lambda p: p.after_transaction().products.create(part_number="x"), errors.ClosedError, "transaction"),
@@ -112,6 +116,10 @@ MISTAKES: list[Mistake] = [
     ("maintenance in a transaction", Place.maintain_inside, errors.ConflictError, "transaction"),
     ("transaction in a transaction", lambda p: p.db.transaction().__enter__().transaction(), errors.UnsupportedError, "open already"),
     # Creating tables.
+    ("members of records in a query", lambda p: p.db.products.query(part_number="A-1"), Invalid, "partNumber == @0"),  # type: ignore[call-arg]
+    ("a negative span", lambda p: p.db.products.query("updatedWithin <= @0", timedelta(-1)), Invalid, "negative"),
+    ("samples without a name", lambda p: p.db.tables.create("x").append_waveform(np.zeros(3), dt=1e-6), Invalid, "no columns yet"),
+    ("a day as a bound", lambda p: p.db.tables.create("x", {"t": "TIMESTAMP"}, index="t").rows(start="yesterday").to_pylist(), Invalid, "2024-01-31T12:00:00Z"),
     ("no index", lambda p: p.db.tables.create("x", {"v": float}), Invalid, "index="),
     ("index elsewhere", lambda p: p.db.tables.create("x", {"v": float}, index="t"), Invalid, "add it"),
     ("unknown type", lambda p: p.db.tables.create("x", {"t": complex}, index="t"), Invalid, "FLOAT64"),
@@ -129,7 +137,7 @@ MISTAKES: list[Mistake] = [
     ("append a list of numbers", lambda p: p.loop.append([1, 2]), Invalid, "dict"),
     ("a series", lambda p: p.loop.append(pd.Series([1.0], name="volts")), Invalid, "one column"),
     ("a polars series", lambda p: p.loop.append(pl.Series("volts", [1.0])), Invalid, "dict"),
-    ("a scalar column", lambda p: p.loop.append({"t": 1, "volts": 2.0}), Invalid, "list"),
+    ("a scalar column", lambda p: p.loop.append({"t": 1, "volts": 2.0}), Invalid, "dict in a list"),
     ("a text as a column", lambda p: p.loop.append({"t": [1], "volts": "12"}), Invalid, "list"),
     ("unequal lengths", lambda p: p.loop.append({"t": [1, 2], "volts": [1.0]}), Invalid, "same number"),
     ("unknown column", lambda p: p.loop.append({"t": [1], "amps": [1.0]}), Invalid, "amps"),
@@ -144,6 +152,12 @@ MISTAKES: list[Mistake] = [
     ("timedelta", lambda p: p.loop.append({"t": T, "volts": T.astype("m8[s]")}), Invalid, "timedelta64"),
     ("long double", lambda p: p.loop.append({"t": T, "volts": T.astype("g")}), Invalid, "astype(float)"),
     ("time without a zone", lambda p: p.typed("TIMESTAMP").append({"t": [1], "v": [datetime(2024, 1, 1)]}), Invalid, "timezone.utc"),
+    ("periods of pandas", lambda p: p.loop.append(pd.DataFrame({"t": pd.period_range("2024-01", periods=2, freq="M"), "volts": [1.0, 2.0]})), Invalid, "to_timestamp"),
+    ("an index of periods", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=pd.period_range("2024", periods=1, freq="D", name="t"))), Invalid, "to_timestamp"),
+    ("a column of periods", lambda p: p.loop.append({"t": pd.Series(pd.period_range("2024", periods=1, freq="D")), "volts": [1.0]}), Invalid, "to_timestamp"),
+    ("a list of periods", lambda p: p.loop.append([{"t": pd.Period("2024-01"), "volts": 1.0}]), Invalid, "to_timestamp"),
+    ("periods as objects", lambda p: p.loop.append({"t": pd.period_range("2024", periods=1, freq="D").to_numpy(), "volts": [1.0]}), Invalid, "Period"),
+    ("periods in Arrow", lambda p: p.loop.append(pyarrow.Table.from_pandas(pd.DataFrame({"t": pd.period_range("2024", periods=1, freq="D"), "volts": [1.0]}))), Invalid, "to_timestamp"),
     ("unnamed pandas index", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=[5])), Invalid, "rename_axis"),
     ("pandas column of numbers", lambda p: p.loop.append(pd.DataFrame([[1, 2.0]])), Invalid, "frame.columns"),
     ("float index of an append", lambda p: p.loop.append({"t": T * 1.0, "volts": T * 1.0}), Invalid, "INT64"),

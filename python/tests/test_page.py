@@ -63,6 +63,21 @@ def test_the_figures_of_the_page(
     assert (tmp_path / "copy").is_dir()
 
 
+def test_the_backups_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with stationdb.open("station") as db:
+        db.products.create(part_number="P-1")
+    (code,) = blocks("Backups")
+    exec(compile(code, str(PAGE), "exec"), {})
+    printed = capsys.readouterr().out.split("\n")
+    assert printed[0].startswith("1 ") and printed[0].endswith(" []")
+    assert printed[1].startswith("1 20") and printed[2:] == [""]
+    with stationdb.open("station-again", create=False) as db:
+        assert db.products.query().count() == 1
+
+
 def test_files_of_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = 300_000

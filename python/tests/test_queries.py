@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import stationdb
 from stationdb import errors
+from stationdb._record import wire
 
 PASSED = {"statusType": "PASSED"}
 
@@ -150,3 +152,11 @@ def test_every_operation_of_the_package_is_called(db: stationdb.Store) -> None:
                 assert own != "stationdb.services", (name, operation, str(error))
             except errors.Error:
                 pass
+
+
+def test_a_span_of_python_is_one_of_filters(db: stationdb.Store) -> None:
+    db.products.create(part_number="P-1")
+    for span, count in ((timedelta(days=1), 1), (timedelta(hours=2, microseconds=5), 1), (timedelta(0), 0)):
+        assert db.products.query("updatedWithin <= @0", span).count() == count
+    assert wire(timedelta(days=3, hours=4, minutes=5, seconds=6)) == "3.04:05:06"
+    assert wire(timedelta(microseconds=7)) == "0.00:00:00.000007"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import stationdb
 from stationdb import errors
+from stationdb._progress import reporting
 
 
 def test_a_store_is_made_and_found_again(tmp_path: Path) -> None:
@@ -20,7 +22,7 @@ def test_a_store_is_made_and_found_again(tmp_path: Path) -> None:
     assert not db.is_open
     with stationdb.open(str(tmp_path / "a"), create=False) as db:
         assert db.info()["id"] == id
-        assert db.status()["attention"] == []
+        assert db.status().attention == []
         assert db.tables.get("kept").rows().to_pylist() == [{"t": 1, "v": 2.0}]
 
 
@@ -58,19 +60,19 @@ def test_backup_restore_verify_maintain_compact(tmp_path: Path) -> None:
         table = db.tables.create("t", index="t")
         table.append({"t": list(range(1000)), "v": [0.5] * 1000})
         report = db.backup(tmp_path / "b", progress=lambda *one: told.append(one))
-        assert report["findings"] == [] and report["keys"] > 0
-        assert db.verify()["findings"] == []
-        assert db.verify("pages")["findings"] == []
-        assert "segmentsWritten" in db.maintain()
-        assert db.compact()["bytesAfter"] > 0
+        assert report.findings == [] and report.keys > 0
+        assert db.verify().findings == []
+        assert db.verify("pages").findings == []
+        assert db.maintain().results_deleted == 0
+        assert db.compact().bytes_after > 0
         # The session of the store works on.
         assert len(table) == 1000
     assert told
-    assert stationdb.restore(tmp_path / "b", tmp_path / "c")["findings"] == []
+    assert stationdb.restore(tmp_path / "b", tmp_path / "c").findings == []
     with stationdb.open(tmp_path / "c") as db:
         assert len(db.tables.get("t")) == 1000
-    report = stationdb.salvage(tmp_path / "c", tmp_path / "d")
-    assert report["lost"] == [] and report["rows"] == 1000
+    salvaged = stationdb.salvage(tmp_path / "c", tmp_path / "d")
+    assert salvaged.lost == [] and salvaged.rows == 1000
 
 
 def test_a_callback_that_raises_ends_the_call(db: stationdb.Store, tmp_path: Path) -> None:
@@ -88,6 +90,17 @@ def test_progress_is_shown(
     db.tables.create("t", index="t").append({"t": [1], "v": [1.0]})
     db.backup(tmp_path / "b", progress=True)
     assert "backup" in capsys.readouterr().err
+
+
+def test_a_bar_has_one_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    with reporting(True, "restore") as report:
+        assert report is not None
+        report(5, None, "keys")
+        report(100, 200, "bytes")
+        report(200, 200, "bytes")
+    lines = (line.strip() for line in re.split(r"restore: ", capsys.readouterr().err))
+    first, *_, last = (line for line in lines if line)
+    assert "keys" in first and "100%" in last and "keys" not in last and "bytes" in last
 
 
 def test_closing_ends_sessions_and_streams(tmp_path: Path) -> None:

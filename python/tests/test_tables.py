@@ -102,6 +102,13 @@ def test_names_of_tables(db: stationdb.Store) -> None:
     assert other.tables.create("one", exist_ok=True).id == there.id != first.id
     assert db.tables.create("one", workspace="lab", exist_ok=True).id == there.id
     # The name is looked at again when the first append makes the table.
+    # Two handles of a table that has no columns yet are handles of one table.
+    handles = [db.tables.create("lazy", index="t", exist_ok=True) for _ in range(3)]
+    handles[0].append({"t": [1], "v": [0.5]})
+    handles[1].append({"t": [2], "v": [0.7]})
+    handles[2].append_waveform({"v": np.ones(2)}, dt=1)
+    assert {one.id for one in handles} == {db.tables.get("lazy").id}
+    assert handles[0].rows().to_numpy()["t"].tolist() == [1, 2, 3, 4]
     late = db.tables.create("late", index="t", exist_ok=False)
     db.tables.create("late", {"t": int}, index="t")
     with pytest.raises(errors.ConflictError, match="late"):
@@ -355,13 +362,25 @@ def test_writers_end_with_what_they_are_in(tmp_path: Path) -> None:
 
 
 def test_tables_are_found(db: stationdb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stationdb._tables._PAGE", 2)
+    monkeypatch.setattr("stationdb._collection._PAGE", 2)
     for at in range(5):
         db.tables.create(f"n{at}", {"t": int, "v": float}, index="t", properties={"at": str(at)})
     assert len(list(db.tables)) == 5
     found = db.tables.query('properties["at"] == @0', "3")
     assert [(one.name, one.properties) for one in found] == [("n3", {"at": "3"})]
     assert [one.name for one in db.tables.query(order="name", desc=True, take=2)] == ["n4", "n3"]
+    # As other queries: asked when it is used, and again each time.
+    assert found.count() == 1 and found.one().name == "n3" and found.all()[0].id == found.one().id
+    assert db.tables.query().count() == 5 and db.tables.query(take=3).count() == 3
+    assert len(db.tables.query(take=3).all()) == 3
+    assert db.tables.query(order="createdAt").first() is not None
+    assert db.tables.query("name == @0", "n9").first() is None
+    assert db.tables.query("name == @0", "n9").count() == 0
+    assert sorted(db.tables.query().to_pandas()["name"]) == ["n0", "n1", "n2", "n3", "n4"]
+    later = db.tables.query("rowCount > 0")
+    assert later.count() == 0
+    db.tables.get("n2").append({"t": [1], "v": [0.5]})
+    assert [one.name for one in later] == ["n2"] and later.count() == 1
     assert "n1" in db.tables and "n9" not in db.tables and 5 not in db.tables
     with pytest.raises(errors.InvalidArgumentError):
         list(db.tables.query("colour == 1"))

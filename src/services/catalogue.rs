@@ -17,23 +17,48 @@ use crate::value::argument::{Body, CONTROL};
 use crate::value::nearest::did_you_mean;
 use crate::value::trace;
 
-const SERVICES: [&[Declaration]; 12] = [
-    <dyn ProductService as Declared>::OPERATIONS,
-    <dyn ResultService as Declared>::OPERATIONS,
-    <dyn SpecificationService as Declared>::OPERATIONS,
-    <dyn AssetService as Declared>::OPERATIONS,
-    <dyn WorkItemService as Declared>::OPERATIONS,
-    <dyn TestPlanService as Declared>::OPERATIONS,
-    <dyn TableService as Declared>::OPERATIONS,
-    <dyn FileService as Declared>::OPERATIONS,
-    <dyn FeedService as Declared>::OPERATIONS,
-    <dyn SearchService as Declared>::OPERATIONS,
-    <dyn RecordService as Declared>::OPERATIONS,
-    <dyn WorkspaceService as Declared>::OPERATIONS,
-];
+/// Declares what all services together are: the list of their operations, and one trait.
+macro_rules! services {
+    ($($service:ident)*) => {
+        const SERVICES: &[&[Declaration]] = &[$(<dyn $service as Declared>::OPERATIONS),*];
+
+        /// All services of a session or of a transaction, for code that takes either as
+        /// `&dyn Services`: bindings of other languages, and tools.
+        ///
+        /// ```
+        /// use stationdb::by_name::Services;
+        /// use stationdb::{Identity, Store};
+        ///
+        /// fn products(services: &dyn Services) -> stationdb::Result<usize> {
+        ///     Ok(services.query_products(Default::default())?.products.len())
+        /// }
+        ///
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = Store::open(directory.path())?;
+        /// let session = store.session(Identity::user("ada"));
+        /// assert_eq!(products(&session)?, 0);
+        /// let transaction = session.begin()?;
+        /// transaction.call_by_name("create_products", r#"{"products": [{"partNumber": "P-1"}]}"#)?;
+        /// assert_eq!(products(&transaction)?, 1);
+        /// # Ok::<(), stationdb::Error>(())
+        /// ```
+        pub trait Services: $($service +)* {
+            /// Calls the operation of this name with JSON, and returns its answer as JSON.
+            ///
+            /// # Errors
+            /// As [`Session::call`].
+            fn call_by_name(&self, operation: &str, json: &str) -> Result<String>;
+        }
+    };
+}
+
+services! {
+    ProductService ResultService SpecificationService AssetService WorkItemService TestPlanService
+    TableService FileService FeedService SearchService RecordService WorkspaceService
+}
 
 fn declarations() -> impl Iterator<Item = &'static Declaration> {
-    SERVICES.into_iter().flatten()
+    SERVICES.iter().copied().flatten()
 }
 
 /// An operation of a service, for callers by name.
@@ -164,6 +189,12 @@ macro_rules! callers {
                 json: &[u8],
             ) -> Result<Reply> {
                 call(self, operation, members, json)
+            }
+        }
+
+        impl Services for $handle {
+            fn call_by_name(&self, operation: &str, json: &str) -> Result<String> {
+                self.call(operation, json)
             }
         })*
     };

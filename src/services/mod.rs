@@ -29,7 +29,7 @@ mod workspaces;
 
 pub use assets::AssetService;
 pub use by_name::Reply;
-pub use catalogue::{OperationInfo, operations};
+pub use catalogue::{OperationInfo, Services, operations};
 pub use content::ContentWriter;
 pub(crate) use content::{
     blob_hashes, named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,

@@ -17,6 +17,8 @@ pub(super) const STATUS: &str = "STATUS";
 pub(super) const NEW_STATUS: &str = "STATUS.new";
 /// A file that marks the copy of a store until the copy is complete.
 pub(super) const INCOMPLETE: &str = "BACKUP-INCOMPLETE";
+/// The file that a backup set has instead of FORMAT.
+pub(super) const SET: &str = "SET";
 const NEW_NAME: &str = "FORMAT.new";
 /// The first line of the file.
 const MAGIC: &str = "stationdb store";
@@ -71,6 +73,13 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<DirectoryKind> {
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
         check(&read(disk)?)?;
         return Ok(DirectoryKind::Store);
+    }
+    if entries.iter().any(|entry| entry.name == SET && !entry.is_dir) {
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the directory is a backup set and no store: `restore_from_set` makes a store of one \
+             of its backups in another directory, and `backup_to_set` adds a backup",
+        ));
     }
     let ours = [
         "LOCK",

@@ -57,9 +57,10 @@ impl Store {
 }
 
 fn check_source(source: &SharedDisk) -> Result<()> {
+    let is_set = source.exists(format::SET).map_err(failed("reading the backup"))?;
     match format::probe(source) {
         Ok(format::DirectoryKind::Store) => Ok(()),
-        Err(error) if error.kind() != ErrorKind::NotAStore => Err(error),
+        Err(error) if is_set || error.kind() != ErrorKind::NotAStore => Err(error),
         _ => Err(Error::new(
             ErrorKind::NotAStore,
             "the source is not a complete backup; back up again and restore the new backup",

@@ -1,7 +1,7 @@
 //! Mistakes with directories, backups and handles.
 
 use stationdb::prelude::*;
-use stationdb::{Control, Identity, Position, Store};
+use stationdb::{Control, Identity, Position, SetBackupOptions, Store};
 
 use crate::{Mistake, mistake};
 
@@ -72,6 +72,18 @@ pub(crate) fn mistakes() -> Vec<Mistake> {
         mistake!("a restore of what is no backup", NotAStore, "", ["not a complete backup"], |w| {
             Store::restore(w.root.join("foreign"), w.root.join("r"), &Control::default()).map(drop)
         }),
+        mistake!(
+            "a restore of a backup set",
+            NotAStore,
+            "",
+            ["is a backup set", "`restore_from_set`"],
+            |w| {
+                let set = w.root.join("set");
+                let control = Control::default();
+                w.store.backup_to_set(&set, &SetBackupOptions::new(), &control)?;
+                Store::restore(set, w.root.join("r"), &control).map(drop)
+            }
+        ),
         mistake!(
             "a restore of a missing directory",
             NotFound,

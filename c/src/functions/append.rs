@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::arrow::datatypes::{Field, Schema};
 use stationdb::arrow::error::ArrowError;
+use stationdb::by_name::Services;
 use stationdb::tables::{Column, ColumnType, DataType, TableId};
 use stationdb::{Error, ErrorKind};
 
-use crate::caller::Services;
 use crate::failure::{Failure, Outcome};
 use crate::json;
 use crate::memory::In;

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write as _};
 use std::path::Path;
 
+use stationdb::by_name::Services;
 use stationdb::feeds::{FeedId, PackageId};
 use stationdb::files::{FileId, UploadFileRequest, UploadSessionId};
 use stationdb::tables::{ExportTableDataRequest, TableId};
 use stationdb::{Control, Error};
 
-use crate::caller::Services;
 use crate::content::Content;
 use crate::failure::Outcome;
 use crate::functions::stores::path;

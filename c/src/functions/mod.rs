@@ -10,6 +10,7 @@ mod reads;
 mod records;
 mod rows;
 mod sessions;
+mod sets;
 mod sql;
 mod stores;
 mod texts;

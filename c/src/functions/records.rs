@@ -1,10 +1,10 @@
 //! Scans of records, steps and measurements as rows.
 
+use stationdb::by_name::Services;
 use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest};
 use stationdb::scans::{RecordStream, ScanRecordsRequest};
 use stationdb::{Control, Result};
 
-use crate::caller::Services;
 use crate::failure::Outcome;
 use crate::json;
 use crate::memory::{In, Out};

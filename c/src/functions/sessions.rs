@@ -55,7 +55,7 @@ fn call(caller: u64, operation: &str, json: &str, control: u64) -> Outcome<u64> 
         .into());
     }
     let (call, handle, _) = caller.begin(watch.as_deref())?;
-    let answer = handle.services().by_name(operation, json)?;
+    let answer = handle.services().call_by_name(operation, json)?;
     drop((handle, call));
     texts::put(answer)
 }

@@ -1,5 +1,6 @@
 //! Opening and closing a store, and what concerns it as a whole.
 
+use stationdb::chrono::SecondsFormat;
 use stationdb::serde_json::json;
 use stationdb::{Control, Error, Store, StoreOptions, VerifyLevel};
 
@@ -97,7 +98,7 @@ fn open(at: &str, options: &str, is_look: bool) -> Outcome<u64> {
 }
 
 /// The control of a call; one without an end for none.
-fn control(watch: Option<&Watch>) -> Control {
+pub fn control_of(watch: Option<&Watch>) -> Control {
     watch.map(|watch| watch.control.clone()).unwrap_or_default()
 }
 
@@ -226,7 +227,7 @@ export! {
         let open = registry::store(store)?;
         let watch = registry::optional_control(control)?;
         let call = open.call()?;
-        let done = call.store.backup(target, &self::control(watch.as_deref()))?;
+        let done = call.store.backup(target, &control_of(watch.as_deref()))?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -235,7 +236,7 @@ export! {
         report.begin("report", 0)?;
         let open = registry::store(store)?;
         let watch = registry::optional_control(control)?;
-        let control = self::control(watch.as_deref());
+        let control = control_of(watch.as_deref());
         let done = match level {
             0 => open.call()?.store.verify(VerifyLevel::Headers, &control)?,
             1 => open.call()?.store.verify(VerifyLevel::Checksums, &control)?,
@@ -258,8 +259,18 @@ export! {
         let open = registry::store(store)?;
         let watch = registry::optional_control(control)?;
         let call = open.call()?;
-        let done = call.store.maintain(&self::control(watch.as_deref()))?;
+        let done = call.store.maintain(&control_of(watch.as_deref()))?;
         report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
+    fn sdb_take_present_time(store: u64, before: Out<u64>) {
+        before.begin("before", 0)?;
+        let open = registry::store(store)?;
+        let call = open.call()?;
+        if let Some(time) = call.store.take_present_time()? {
+            before.set(texts::put(time.to_rfc3339_opts(SecondsFormat::Micros, true))?);
+        }
         Ok(())
     }
 
@@ -283,7 +294,7 @@ export! {
         let backup = path("backup", backup.text("backup", backup_length)?)?;
         let target = path("target", target.text("target", target_length)?)?;
         let watch = registry::optional_control(control)?;
-        let done = Store::restore(backup, target, &self::control(watch.as_deref()))?;
+        let done = Store::restore(backup, target, &control_of(watch.as_deref()))?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -300,7 +311,7 @@ export! {
         let damaged = path("damaged", damaged.text("damaged", damaged_length)?)?;
         let target = path("target", target.text("target", target_length)?)?;
         let watch = registry::optional_control(control)?;
-        let done = Store::salvage(damaged, target, &self::control(watch.as_deref()))?;
+        let done = Store::salvage(damaged, target, &control_of(watch.as_deref()))?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }

@@ -240,14 +240,14 @@ static void step(struct Turn *turn) {
     double values[2 * VALUES], *numbers = values;
     int64_t index[VALUES], count = 0, length, second, third, rows = (int64_t)draw(turn, 16);
     uint8_t bytes[VALUES];
-    char buffer[256];
+    char buffer[256], path[500];
     uint64_t made = 0, error = 0, subject;
     int32_t code, whole;
     const char *one, *two;
     void *place;
     int i, kind;
     turn->handles = turn->rest = 1;
-    switch (draw(turn, 34)) {
+    switch (draw(turn, 35)) {
         case 0:
             subject = handle(turn, STORE, STORE);
             one = text(turn, "ada", &length);
@@ -493,6 +493,35 @@ static void step(struct Turn *turn) {
             code = sdb_error_json(subject, &made, &error);
             if (said(turn, code, error, "error_json")) keep(turn, TEXT, made);
             break;
+        case 33:
+            snprintf(path, sizeof path, "%s/stick", directory);
+            one = text(turn, path, &length);
+            place = PLACE(&made);
+            switch (draw(turn, 4)) {
+                case 0: code = sdb_list_backups(one, length, (uint64_t *)place, &error); break;
+                case 1:
+                    third = (int64_t)control(turn);
+                    code = sdb_verify_set(
+                        one, length, (uint64_t)third, (uint64_t *)place, &error);
+                    break;
+                case 2:
+                    whole = (int32_t)draw(turn, 3) - 1;
+                    if (whole < 0) turn->rest = 0;
+                    third = (int64_t)control(turn);
+                    code = sdb_prune_set(one, length, 1, whole, 1, (uint64_t)third,
+                        (uint64_t *)place, &error);
+                    break;
+                default:
+                    subject = handle(turn, STORE, STORE);
+                    third = (int64_t)control(turn);
+                    code = sdb_repair(
+                        subject, one, length, (uint64_t)third, (uint64_t *)place, &error);
+            }
+            if (said(turn, code, error, "set"))
+                keep(turn, TEXT, made);
+            else
+                CHECK(made == 0);
+            break;
         default:
             /* Frees anything but the store. */
             kind = 1 + (int)draw(turn, KINDS - 1);
@@ -545,6 +574,9 @@ int main(int count, char **arguments) {
     CHECK(strlen(answer) < sizeof file);
     strcpy(file, answer);
     free(answer);
+    snprintf(path, sizeof path, "%s/stick", directory);
+    OK(sdb_backup_to_set(store, path, NUL, 0, 0, &report, &error));
+    OK(sdb_free(report, &error));
     alive[STORE][count_alive[STORE]++] = store;
     alive[SESSION][count_alive[SESSION]++] = session;
     for (at = 0; at < threads; at++) {

@@ -230,6 +230,71 @@ static void backup(const char *directory) {
     CHECK(sdb_close(restored, &error_of_close) == SDB_OK && error_of_close == 0);
 }
 
+static void sets(const char *directory) {
+    char set[500], path[500], *told;
+    uint64_t control, report = 9, restored;
+    int64_t done, total;
+    int32_t unit;
+    snprintf(set, sizeof set, "%s/stick", directory);
+    OK(sdb_control(60000, &control, &error));
+    OK(sdb_backup_to_set(store, set, NUL, 0, control, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"backup\":1,") && strstr(told, "\"findings\":[]"));
+    free(told);
+    OK(sdb_progress(control, &done, &total, &unit, &error));
+    CHECK(done > 1000000 && unit == SDB_UNIT_BYTES);
+    free(call(session, "create_products", "{\"products\": [{\"partNumber\": \"Later\"}]}"));
+    OK(sdb_backup_to_set(store, set, NUL, 1000000000, 0, &report, &error));
+    free(text_of(report));
+    OK(sdb_list_backups(set, NUL, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"backup\":1,") && strstr(told, "\"backup\":2,"));
+    CHECK(!strstr(told, "\"problem\""));
+    free(told);
+    OK(sdb_verify_set(set, NUL, 0, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"findings\":[]"));
+    free(told);
+    OK(sdb_repair(store, set, NUL, 0, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"repaired\":[]") && strstr(told, "\"findings\":[]"));
+    free(told);
+    /* The first backup lacks what came later. */
+    snprintf(path, sizeof path, "%s/first", directory);
+    OK(sdb_restore_from_set(set, NUL, "1", NUL, path, NUL, 0, &report, &error));
+    free(text_of(report));
+    OK(sdb_open(path, NUL, "{\"create\": false}", NUL, &restored, &error));
+    OK(sdb_session(restored, "ada", NUL, NULL, 0, &report, &error));
+    told = call(report, "query_products", "{\"filter\": \"partNumber == \\\"Later\\\"\"}");
+    CHECK(strstr(told, "\"products\":[]"));
+    free(told);
+    OK(sdb_free(report, &error));
+    OK(sdb_take_present_time(restored, &report, &error));
+    CHECK(report == 0);
+    OK(sdb_close(restored, &error));
+    OK(sdb_prune_set(set, NUL, 0, 0, 0, 0, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"kept\":[2]") && strstr(told, "\"removed\":[1]"));
+    free(told);
+    snprintf(path, sizeof path, "%s/again", directory);
+    REFUSED(SDB_NOT_FOUND, "the nearest after it is the backup 2",
+        sdb_restore_from_set(set, NUL, "1", NUL, path, NUL, 0, &report, &error));
+    REFUSED(SDB_INVALID_ARGUMENT, "is no point",
+        sdb_restore_from_set(set, NUL, "yesterday", NUL, path, NUL, 0, &report, &error));
+    REFUSED(SDB_INVALID_ARGUMENT, "weekly is -1",
+        sdb_prune_set(set, NUL, 7, -1, 0, 0, &report, &error));
+    REFUSED(SDB_INVALID_ARGUMENT, "bytes_per_second is -5",
+        sdb_backup_to_set(store, set, NUL, -5, 0, &report, &error));
+    REFUSED(SDB_NOT_A_STORE, "backup set", sdb_restore(set, NUL, path, NUL, 0, &report, &error));
+    REFUSED(SDB_NOT_A_STORE, "backup set", sdb_list_backups(directory, NUL, &report, &error));
+    CHECK(report == 0);
+    OK(sdb_cancel(control, &error));
+    REFUSED(SDB_CANCELLED, "cancelled", sdb_verify_set(set, NUL, control, &report, &error));
+    OK(sdb_free(control, &error));
+    OK(sdb_restore_from_set(set, NUL, NULL, 0, path, NUL, 0, &report, &error));
+    free(text_of(report));
+}
+
 static void errors(const char *directory, const char *id) {
     char path[500];
     uint64_t handle = 9, wrong = 0, json;
@@ -280,7 +345,7 @@ int main(int count, char **arguments) {
     CHECK(count == 3);
     has_sql = strcmp(arguments[2], "no-sql") != 0;
     OK(sdb_abi(&abi, &error));
-    CHECK(abi == 1);
+    CHECK(abi == 2);
     OK(sdb_version(&text, &error));
     told = text_of(text);
     CHECK(strlen(told) > 2);
@@ -294,6 +359,7 @@ int main(int count, char **arguments) {
     sql();
     files();
     backup(arguments[1]);
+    sets(arguments[1]);
     errors(arguments[1], id);
     OK(sdb_store_info(store, &text, &error));
     told = text_of(text);

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use stationdb::chrono::{DateTime, Utc};
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store};
 
@@ -147,31 +146,11 @@ pub fn restore(
         };
     }
     let output = Output::new(look);
-    let point = point(at.unwrap_or("latest"))?;
+    let point: RestorePoint = at.unwrap_or("latest").parse()?;
     let (bar, control) = Bar::new(interrupt.control(), "restoring", None);
     let report = Store::restore_from_set(set, point, directory, &control)?;
     drop(bar);
     copied(output, "restored to", directory, &report)
-}
-
-/// A point as it is written on the command line.
-fn point(text: &str) -> Outcome<RestorePoint> {
-    if text == "latest" {
-        return Ok(RestorePoint::Latest);
-    }
-    if let Ok(backup) = text.parse() {
-        return Ok(RestorePoint::Backup(backup));
-    }
-    if let Some(Ok(sequence)) = text.strip_prefix("sequence:").map(str::parse) {
-        return Ok(RestorePoint::Sequence(sequence));
-    }
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Ok(RestorePoint::Time(time.with_timezone(&Utc)));
-    }
-    Err(Failure::usage(format!(
-        "{text:?} is no point of a backup set; give latest, the number of a backup, sequence:N, or a \
-         time as 2026-11-29T22:40:00Z"
-    )))
 }
 
 /// Takes the damaged files of the store from a set.
@@ -187,21 +166,4 @@ pub fn repair(desk: &Desk, output: Output, set: &Path) -> Outcome {
     );
     output.report(&message, &to_value(&report).unwrap_or_default())?;
     judge(&report.findings, report.findings_left_out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn points_are_read() {
-        assert_eq!(point("latest").unwrap(), RestorePoint::Latest);
-        assert_eq!(point("12").unwrap(), RestorePoint::Backup(12));
-        assert_eq!(point("sequence:7").unwrap(), RestorePoint::Sequence(7));
-        let time = "2026-11-29T22:40:00Z".parse().unwrap();
-        assert_eq!(point("2026-11-29T23:40:00+01:00").unwrap(), RestorePoint::Time(time));
-        for wrong in ["", "-1", "yesterday", "sequence:", "2026-11-29"] {
-            assert_eq!(point(wrong).unwrap_err().code, Code::Usage, "{wrong}");
-        }
-    }
 }

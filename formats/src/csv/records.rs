@@ -342,9 +342,9 @@ impl Scan {
                 return Err(at_line(
                     Error::invalid(format!(
                         "there are more than {width} values, the number of names in line \
-                         {header_line}; if lines come before the names, skip them with skipLines; \
-                         if lines at the end are no rows, count them in footerLines; if the \
-                         separator is not {:?}, name it",
+                         {header_line}; if lines come before the names, skip them with skipLines, \
+                         or set preset to INSTRUMENT, which keeps them; if lines at the end are no \
+                         rows, count them in footerLines; if the separator is not {:?}, name it",
                         char::from(separator)
                     )),
                     line,

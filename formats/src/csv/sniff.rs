@@ -278,8 +278,9 @@ fn separator_of(
             let line = names.line;
             let what = format!(
                 "from line {line} on, each line has {last} values with {} between them, which \
-                 line {} has not; if line {line} has the names, set skipLines to {}; if the last \
-                 values of a line may be missing, set shortRows; if not, set separator",
+                 line {} has not; if line {line} has the names, set skipLines to {}, or preset to \
+                 INSTRUMENT, which keeps the lines before; if the last values of a line may be \
+                 missing, set shortRows; if not, set separator",
                 shown_separator(separator),
                 at.line,
                 line - 1

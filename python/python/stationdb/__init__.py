@@ -20,6 +20,7 @@ from ._imports import ImportedFile
 from ._plot import Plot
 from ._rows import Batch, Rows
 from ._session import Services, Session, Transaction
+from ._sets import list_backups, prune_set, restore_from_set, verify_set
 from ._stationdb import HAS_SQL, __version__
 from ._store import Store, look, open, restore, salvage
 from ._tables import Table, Tables, TableWriter, Waveform
@@ -62,8 +63,12 @@ __all__ = [
     "Waveform",
     "__version__",
     "errors",
+    "list_backups",
     "look",
     "open",
+    "prune_set",
     "restore",
+    "restore_from_set",
     "salvage",
+    "verify_set",
 ]

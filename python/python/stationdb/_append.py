@@ -55,12 +55,23 @@ def _arrow(data: Any) -> Input:
     except Exception as error:
         told = f"rows cannot be made of {_named(data)}: {error}; a single column is given as "
         raise InvalidArgumentError(told + 'a dict, as in {"volts": values}') from None
+    for name, arrow in rows.columns:
+        if arrow == "pandas.period":
+            raise _periods(name)
     if any(name.startswith("__index_level_") for name, _ in rows.columns):
         raise InvalidArgumentError(
             "the index of the data frame has no name, so it is no column; name it, as in "
             'frame.rename_axis("t"), or leave it out with frame.reset_index(drop=True)'
         )
     return rows
+
+
+def _periods(name: str) -> InvalidArgumentError:
+    """The error of spans of time, whose numbers would be kept without what they count."""
+    return InvalidArgumentError(
+        f"column {name!r} has periods of pandas, which are spans of time; give their beginnings, as "
+        "in frame[name].dt.to_timestamp(), or frame.index.to_timestamp() of an index"
+    )
 
 
 def _pandas(data: Any, types: Callable[[], Types]) -> Input:
@@ -78,7 +89,7 @@ def _pandas(data: Any, types: Callable[[], Types]) -> Input:
     except ImportError:
         if data.index.name is not None:
             data = data.reset_index()
-        return _columns({name: data[name].to_numpy() for name in data.columns}, types)
+        return _columns({name: data[name] for name in data.columns}, types)
     return _arrow(data)
 
 
@@ -115,6 +126,8 @@ def _dicts(data: Iterable[Any], types: Callable[[], Types]) -> Input:
 
 def _form(name: str, values: Any) -> tuple[str, Any]:
     """How the values of a column are given: arrow, numbers, a unit of time, or values."""
+    if str(getattr(values, "dtype", "")).startswith("period["):
+        raise _periods(name)
     if hasattr(values, "dtype") and hasattr(values, "ndim") and hasattr(values, "flags"):
         return _array(name, values)
     if type(values).__module__.partition(".")[0] == "pandas":
@@ -133,10 +146,13 @@ def _form(name: str, values: Any) -> tuple[str, Any]:
         return _array(name, numpy.asarray(values))
     if not isinstance(values, Iterable):
         raise InvalidArgumentError(
-            f"column {name!r} is the single value {values!r}; give a list, as in [{values!r}]"
+            f"column {name!r} is the single value {values!r}; give a list, as in [{values!r}], or a "
+            "row as a dict in a list"
         )
     values = list(values)
     first = next((value for value in values if value is not None), None)
+    if type(first).__name__ == "Period":
+        raise _periods(name)
     if getattr(getattr(first, "dtype", None), "kind", "") == "M":
         import numpy
 

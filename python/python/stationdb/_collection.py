@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -45,6 +45,8 @@ __all__ = [
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S", bound=Record)
+#: What a query finds: records, or handles such as tables.
+Q = TypeVar("Q")
 _PAGE = 1000
 #: The members of a query that a scan of records has, and one of steps.
 _CONDITIONS = ("filter", "substitutions")
@@ -188,7 +190,7 @@ def _errors(answer: Any) -> list[Error]:
     return [_of_api(one, _class_of(one.get("name") or "", InvalidArgumentError)) for one in inner]
 
 
-class Query(Generic[R]):
+class Query(Generic[Q]):
     """Records that match a filter. It is asked when it is used, and again each time.
 
     >>> query = db.products.query("family == @0", "Amplifier", order="part_number")
@@ -198,18 +200,29 @@ class Query(Generic[R]):
     2
     """
 
-    __slots__ = ("_asked", "_collection", "_take")
+    __slots__ = ("_asked", "_collection", "_read", "_take")
 
-    def __init__(self, collection: Collection[R], asked: dict[str, Any], take: int | None) -> None:
+    def __init__(
+        self,
+        collection: Collection[Any],
+        asked: dict[str, Any],
+        take: int | None,
+        read: Callable[[Any], Q],
+    ) -> None:
         self._collection = collection
         self._asked = asked
         self._take = take
+        self._read = read
 
-    def pages(self) -> Iterator[list[R]]:
+    def pages(self) -> Iterator[list[Q]]:
         """The records page by page, up to a thousand on each."""
-        read = self._collection._plan.record.from_dict
         for page in self._raw():
-            yield [cast("R", read(one)) for one in page]
+            yield [self._read(one) for one in page]
+
+    def _taking(self, take: int) -> Query[Q]:
+        """This query, of the first `take` records at most."""
+        most = take if self._take is None else min(take, self._take)
+        return Query(self._collection, self._asked, most, self._read)
 
     def _raw(self) -> Iterator[list[Any]]:
         plan = self._collection._plan
@@ -235,7 +248,7 @@ class Query(Generic[R]):
             elif len(page) < asked["take"] or not plan.asks.get("skip"):
                 return
 
-    def __iter__(self) -> Iterator[R]:
+    def __iter__(self) -> Iterator[Q]:
         """The records. Pages are asked for as they are needed.
 
         Raises `InvalidArgumentError` for a filter that is wrong, with its place.
@@ -243,19 +256,19 @@ class Query(Generic[R]):
         for page in self.pages():
             yield from page
 
-    def first(self) -> R | None:
+    def first(self) -> Q | None:
         """The first record; None if there is none."""
-        return next(iter(Query(self._collection, self._asked, 1)), None)
+        return next(iter(self._taking(1)), None)
 
-    def one(self) -> R:
+    def one(self) -> Q:
         """The only record. Raises `NotFoundError` if there is none, or if there are several."""
-        found = list(islice(iter(Query(self._collection, self._asked, 2)), 2))
+        found = list(islice(self._taking(2), 2))
         if len(found) != 1:
             many = "no record matches" if not found else "several records match"
             raise NotFoundError(f"{many} {self!r}, and one was asked for")
         return found[0]
 
-    def all(self) -> list[R]:
+    def all(self) -> list[Q]:
         """All records as a list."""
         return [one for page in self.pages() for one in page]
 
@@ -440,6 +453,7 @@ class Collection(Generic[R]):
         asks = self._plan.asks
         if self._plan.query is None or self._plan.request is None:
             raise UnsupportedError(f"{self._name()} have no query")
+        self._refuse_values(members)
         asked: dict[str, Any] = merged(self._plan.request, None, members)
         if filter is not None:
             if not isinstance(filter, str):
@@ -463,7 +477,18 @@ class Collection(Generic[R]):
             if not asks.get("fields"):
                 raise UnsupportedError(f"{self._name()} always have all fields")
             asked["projection"] = [fields] if isinstance(fields, str) else list(fields)
-        return Query(self, asked, _number_of_records(take))
+        read = cast("Callable[[Any], R]", self._plan.record.from_dict)
+        return Query(self, asked, _number_of_records(take), read)
+
+    def _refuse_values(self, members: dict[str, Any]) -> None:
+        """Refuses members of the record, as `part_number="A-1"`, where those of a query belong."""
+        known, own = wire_names(self._request()), wire_names(self._plan.record)
+        for name in members:
+            if name in own and name not in known and self._plan.asks.get("filter"):
+                raise InvalidArgumentError(
+                    f"records are chosen by a filter and not by {name}=; write "
+                    f"query({f'{own[name]} == @0'!r}, …) with its value"
+                )
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.query())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import _stationdb
 from ._progress import Progress, reporting
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ._session import Services
@@ -49,15 +51,40 @@ def how(
     part_number: str | None = None,
     workspace: str | None = None,
     again: bool = False,
+    time_zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """How files are imported."""
+    for name, value in (("time_zone", time_zone), ("format", format), ("part_number", part_number)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidArgumentError(f"{name} is {value!r}; give a text")
     return {
         "table": table,
         "format": format,
         "part_number": part_number,
         "workspace": workspace,
         "again": again,
+        "time_zone": time_zone,
+        "columns": _members(columns),
     }
+
+
+def _members(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """The columns by the members' names on the wire, as `serialNumber` of `serial_number`."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping):
+        raise InvalidArgumentError(
+            f"columns is {columns!r}; give a dict of members and names of columns, as in "
+            '{"serial_number": "Barcode"}'
+        )
+    out: dict[str, str] = {}
+    for member, column in columns.items():
+        if not isinstance(member, str) or not isinstance(column, str):
+            raise InvalidArgumentError(f"columns has {member!r}: {column!r}; give two texts")
+        first, *rest = member.split("_")
+        out[first + "".join(part[:1].upper() + part[1:] for part in rest)] = column
+    return out
 
 
 def target(name: str | None, table: Table | str | None, options: dict[str, Any]) -> dict[str, Any]:

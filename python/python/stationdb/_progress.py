@@ -50,10 +50,16 @@ def reporting(progress: Progress, what: str) -> Iterator[Callback | None]:
         yield _lines(what)
         return
     bar: Any = None
+    shown = ""
 
     def report(done: int, total: int | None, unit: str) -> None:
-        nonlocal bar
+        nonlocal bar, shown
+        if bar is not None and unit != shown:
+            # What comes next is counted otherwise, as the files of a restore after its keys.
+            bar.close()
+            bar = None
         if bar is None:
+            shown = unit
             scale = unit == "bytes"
             bar = tqdm(desc=what, total=total, unit=f" {unit}", unit_scale=scale)
         if total is not None and total != bar.total:

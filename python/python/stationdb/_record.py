@@ -7,7 +7,7 @@ import enum
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from .errors import InvalidArgumentError
@@ -153,6 +153,8 @@ def wire(value: Any) -> Any:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return f"{value.isoformat()}T00:00:00Z"
+    if isinstance(value, timedelta):
+        return _span(value)
     if isinstance(value, Mapping):
         return {_key(key): wire(one) for key, one in value.items()}
     if isinstance(value, enum.Enum):
@@ -175,6 +177,16 @@ def wire(value: Any) -> Any:
         f"{value!r} of type {kind.__name__} cannot be a member of a record; give a text, a number, "
         "a bool, a datetime, a list or a dict"
     )
+
+
+def _span(value: timedelta) -> str:
+    """A span of time as filters have it: days, hours, minutes and seconds."""
+    if value < timedelta(0):
+        raise InvalidArgumentError(f"the span {value!r} is negative; give one that is not")
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = f"{value.days}.{hours:02}:{minutes:02}:{seconds:02}"
+    return f"{parts}.{value.microseconds:06}" if value.microseconds else parts
 
 
 def scalar(value: Any, what: str) -> Any:

@@ -418,13 +418,20 @@ class Results(services.Results):
         part_number: str | None = None,
         workspace: str | None = None,
         again: bool = False,
+        time_zone: str | None = None,
+        columns: Mapping[str, str] | None = None,
         progress: Progress = None,
     ) -> ImportedFile:
         """Imports a file with test results, such as a record of OpenHTF, in one commit.
 
         The format of the file is found by its first bytes, then by its name, unless `format` says
-        it. `part_number` replaces that of the file. A file that was imported before is refused,
-        unless `again` is set.
+        it, as "results-csv" of a CSV, which is a table otherwise. `part_number` replaces that of
+        the file. A file that was imported before is refused, unless `again` is set.
+
+        Times without a zone are UTC, unless `time_zone` says theirs, as "Europe/Berlin" or
+        "+02:00"; "REFUSE" refuses them. `columns` names the columns of members in a CSV, as
+        {"serial_number": "Barcode"}; the others have the column with one of their usual names, and
+        an empty name keeps a member without one.
 
         Raises `InvalidArgumentError` with the place of what is wrong in the file; `ConflictError`
         for a file that was imported before; `UnsupportedError` for a file whose format is unknown,
@@ -436,8 +443,15 @@ class Results(services.Results):
         >>> imported = db.results.import_file(path, part_number="156502A-11L")
         >>> db.results.get(imported.results[0]).serial_number
         'SN-1'
+        >>> path = path.with_name("day.csv")
+        >>> _ = path.write_text("Barcode,VOUT\\nSN-2,5.01\\n")
+        >>> imported = db.results.import_file(
+        ...     path, format="results-csv", part_number="P-2", columns={"serial_number": "Barcode"}
+        ... )
+        >>> db.results.get(imported.results[0]).serial_number
+        'SN-2'
         """
-        asked = how({}, format, part_number, workspace, again)
+        asked = how({}, format, part_number, workspace, again, time_zone, columns)
         return results_of(self._services, path, asked, progress)
 
     def resume(self, id: str) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -161,6 +161,8 @@ class Services:
         part_number: str | None = None,
         workspace: str | None = None,
         again: bool = False,
+        time_zone: str | None = None,
+        columns: Mapping[str, str] | None = None,
         progress: Progress = None,
         **options: Any,
     ) -> list[ImportedFile]:
@@ -168,7 +170,8 @@ class Services:
 
         The format of each file is found, unless `format` names that of all. Each file becomes a
         table of its name, or rows of `table`; or test results, as `Results.import_file` makes
-        them. The options are those of `Tables.import_file`. Each file is one commit, and one that
+        them, with the same `time_zone` and `columns`. The options are those of
+        `Tables.import_file`. Each file is one commit, and one that
         is refused has an `error` in the list. With `all_or_nothing` all files are one commit; then
         the first refused one is raised, and test results are refused.
 
@@ -182,7 +185,8 @@ class Services:
         >>> [(one.path, one.format, one.error) for one in db.import_directory(day)]
         [('SN-1.json', 'openhtf', None), ('ramp.csv', 'csv', None)]
         """
-        asked = how(target(None, table, options), format, part_number, workspace, again)
+        tables = target(None, table, options)
+        asked = how(tables, format, part_number, workspace, again, time_zone, columns)
         return directory_of(self, path, asked, recursive, all_or_nothing, progress)
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Final, final
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "__version__",
     "advance_subscriber",
     "append_results",
+    "backup_to_set",
     "begin_run",
     "import_directory",
     "import_openhtf",
@@ -24,10 +26,14 @@ __all__ = [
     "plot_page",
     "import_table",
     "import_tables",
+    "list_backups",
     "position",
+    "prune_set",
     "register_subscriber",
     "remove_subscriber",
+    "repair",
     "restore",
+    "restore_from_set",
     "resume_run",
     "salvage",
     "scan_measurements",
@@ -36,6 +42,7 @@ __all__ = [
     "sql",
     "upload_file",
     "upload_package",
+    "verify_set",
 ]
 
 HAS_SQL: Final[bool]
@@ -59,6 +66,7 @@ class StoreCore:
     def backup(self, path: str, progress: _Report | None) -> Any: ...
     def verify(self, level: str, progress: _Report | None) -> Any: ...
     def maintain(self, progress: _Report | None) -> Any: ...
+    def take_present_time(self) -> datetime | None: ...
     def compact(self) -> Any: ...
 
 @final
@@ -172,6 +180,21 @@ class ChangesCore:
     def next(self, timeout: float | None) -> dict[str, Any] | None: ...
     def close(self) -> None: ...
 
+def backup_to_set(
+    store: StoreCore, path: str, bytes_per_second: int | None, progress: _Report | None
+) -> Any: ...
+def repair(store: StoreCore, path: str, progress: _Report | None) -> Any: ...
+def list_backups(path: str) -> Any: ...
+def verify_set(path: str, progress: _Report | None) -> Any: ...
+def prune_set(path: str, keep: tuple[int, int, int], progress: _Report | None) -> Any: ...
+def restore_from_set(
+    set: str,
+    path: str,
+    backup: int | None,
+    sequence: int | None,
+    at: datetime | None,
+    progress: _Report | None,
+) -> Any: ...
 def restore(backup: str, path: str, progress: _Report | None) -> Any: ...
 def salvage(damaged: str, path: str, progress: _Report | None) -> Any: ...
 def import_table(

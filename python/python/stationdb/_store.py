@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import getpass
-import os
-from typing import Any, cast
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 from . import _stationdb
 from ._closing import Closing
+from ._paths import PathLike, path_of
 from ._progress import Progress, reporting
 from ._session import Opener, checked_user
+from ._sets import count
 from ._stationdb import StoreCore
-from .errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from .records import (
+        BackupReport,
+        CompactReport,
+        MaintenanceReport,
+        RepairReport,
+        SalvageReport,
+        SetBackupReport,
+        StoreStatus,
+        VerifyReport,
+    )
 
 __all__ = ["Store", "look", "open", "restore", "salvage"]
-
-PathLike = str | os.PathLike[str]
-
 
 def _user(user: str | None) -> str:
     if user is not None:
@@ -26,16 +36,6 @@ def _user(user: str | None) -> str:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
         return "python"
-
-
-def _path(path: object) -> str:
-    if isinstance(path, str):
-        return path
-    if isinstance(path, os.PathLike):
-        found = os.fspath(path)
-        if isinstance(found, str):
-            return found
-    raise InvalidArgumentError(f"the path is {path!r}; give a str or a pathlib.Path")
 
 
 class Store(Opener, Closing):
@@ -67,43 +67,134 @@ class Store(Opener, Closing):
         """The id and the path of the store."""
         return cast("dict[str, Any]", self._store.info())
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StoreStatus:
         """How the store is: writes, journal, disk, maintenance, backups, verifications and scrubs.
 
-        `attention` lists what needs a person, each with a `problem` and an `action`.
-        """
-        return cast("dict[str, Any]", self._store.status())
+        `attention` lists what needs a person, each with a `code`, the `problem` and the `action`.
 
-    def backup(self, path: PathLike, *, progress: Progress = None) -> dict[str, Any]:
+        >>> status = db.status()
+        >>> for one in status.attention:
+        ...     print(one.problem, one.action)
+        >>> status.writes.are_taken
+        True
+        """
+        from .records import StoreStatus
+
+        return StoreStatus.from_dict(self._store.status())
+
+    def backup(self, path: PathLike, *, progress: Progress = None) -> BackupReport:
         """Copies the last commit into a directory, while others read and write.
 
-        A backup into an earlier backup of the same store copies only what is new. `restore` makes a
-        store of it. Returns how many keys and files were copied, and `findings`: damage that was
-        found on the way.
+        A backup into an earlier backup of the same store copies only what is new, and replaces it:
+        `backup_to_set` keeps the earlier ones. `restore` makes a store of it. Returns how many keys
+        and files were copied, and `findings`: damage that was found on the way.
 
         Raises `NotAStoreError` for a directory that has something else.
-        """
-        with reporting(progress, "backup") as report:
-            return cast("dict[str, Any]", self._store.backup(_path(path), report))
 
-    def verify(self, level: str = "checksums", *, progress: Progress = None) -> dict[str, Any]:
+        >>> import os, tempfile
+        >>> db.backup(os.path.join(tempfile.mkdtemp(), "copy")).findings
+        []
+        """
+        from .records import BackupReport
+
+        with reporting(progress, "backup") as report:
+            return BackupReport.from_dict(self._store.backup(path_of(path), report))
+
+    def backup_to_set(
+        self,
+        path: PathLike,
+        *,
+        bytes_per_second: int | None = None,
+        progress: Progress = None,
+    ) -> SetBackupReport:
+        """Adds a backup of the last commit to the set in a directory, while others read and write.
+
+        The directory is missing, empty, or a set of this store. Only what is new is written, with
+        at most `bytes_per_second`. `list_backups`, `verify_set`, `prune_set` and
+        `restore_from_set` work on the set without the store. Damage is no error, but in `findings`
+        of the answer: all else is in the backup, and earlier backups keep what they have.
+
+        Raises `NotAStoreError` for a directory that has something else, or backups of another
+        store; `LockedError` while another call works on the set.
+
+        >>> import tempfile
+        >>> stick = tempfile.mkdtemp()
+        >>> db.backup_to_set(stick).backup, db.backup_to_set(stick).backup
+        (1, 2)
+        """
+        from .records import SetBackupReport
+
+        if bytes_per_second is not None:
+            count("bytes_per_second", bytes_per_second, 2**64 - 1)
+        with reporting(progress, "backup") as report:
+            answer = _stationdb.backup_to_set(
+                self._store, path_of(path), bytes_per_second, report
+            )
+        return SetBackupReport.from_dict(answer)
+
+    def repair(self, set: PathLike, *, progress: Progress = None) -> RepairReport:
+        """Takes files of the store that are damaged or missing from the set in a directory.
+
+        Every byte of segments and contents is checked, while others read and write. Exactly the same
+        file is taken, as its checksum proves, or none: what the set does not have is in `findings`
+        of the answer. Records are not repaired: `verify` says whether they are damaged.
+
+        Raises `FileNotFoundError` if there is no directory; `NotAStoreError` if it has no set, or
+        one of another store; `UnsupportedError` for a store that was opened by `look`.
+
+        >>> import tempfile
+        >>> stick = tempfile.mkdtemp()
+        >>> db.backup_to_set(stick).backup
+        1
+        >>> db.repair(stick).repaired
+        []
+        """
+        from .records import RepairReport
+
+        with reporting(progress, "repair") as report:
+            return RepairReport.from_dict(_stationdb.repair(self._store, path_of(set), report))
+
+    def verify(self, level: str = "checksums", *, progress: Progress = None) -> VerifyReport:
         """Looks for damage: `findings` of the answer is empty if there is none.
 
         "headers" looks whether all files are there, "checksums" reads every byte, and "pages"
         reads in addition every page of the record file from the disk, alone: open streams of rows
         end.
+
+        >>> db.verify().findings
+        []
         """
+        from .records import VerifyReport
+
         with reporting(progress, "verify") as report:
-            return cast("dict[str, Any]", self._store.verify(level, report))
+            return VerifyReport.from_dict(self._store.verify(level, report))
 
-    def maintain(self, *, progress: Progress = None) -> dict[str, Any]:
+    def maintain(self, *, progress: Progress = None) -> MaintenanceReport:
         """Does now what the background does from time to time: merges, deletions by retention."""
-        with reporting(progress, "maintain") as report:
-            return cast("dict[str, Any]", self._store.maintain(report))
+        from .records import MaintenanceReport
 
-    def compact(self) -> dict[str, Any]:
+        with reporting(progress, "maintain") as report:
+            return MaintenanceReport.from_dict(self._store.maintain(report))
+
+    def take_present_time(self) -> datetime | None:
+        """Makes the present time of the clock that of the store, which otherwise never goes back.
+
+        A clock that was once far ahead stops the store's time: records get that time, and nothing
+        ages before the clock is there again; `status` says so. Set the clock right first. Times of
+        records that were made meanwhile stay. Returns the time that the store had, if it was ahead.
+
+        Raises `ConflictError` in a transaction of this thread.
+
+        >>> db.take_present_time() is None
+        True
+        """
+        return self._store.take_present_time()
+
+    def compact(self) -> CompactReport:
         """Gives unused space of the record file back. Open streams of rows end."""
-        return cast("dict[str, Any]", self._store.compact())
+        from .records import CompactReport
+
+        return CompactReport.from_dict(self._store.compact())
 
     def close(self) -> None:
         """Closes the store: waits for calls that work, and ends sessions and streams.
@@ -130,7 +221,8 @@ def open(
 
     With create=False a mistyped path is refused. `user` is who acts; who is logged in when absent.
     The options are those of the library by their names, such as `reserve_bytes`,
-    `results_create_products`, `query_memory_bytes`, `default_workspace`.
+    `results_create_products`, `query_memory_bytes`, `default_workspace`, `scrub_days` (the period
+    in which maintenance reads everything once, 0 for never) and `scrub_bytes_per_s` (how fast).
 
     Raises `LockedError`, with the owner, if another process has it open: `look` reads it then;
     `NotAStoreError` if the directory has something else; `PathNotFoundError` if it is missing and
@@ -141,7 +233,7 @@ def open(
     ...     store.user
     'ada'
     """
-    return Store(StoreCore.open(_path(path), bool(create), False, options), _user(user))
+    return Store(StoreCore.open(path_of(path), bool(create), False, options), _user(user))
 
 
 def look(path: PathLike, *, user: str | None = None, **options: Any) -> Store:
@@ -152,22 +244,32 @@ def look(path: PathLike, *, user: str | None = None, **options: Any) -> Store:
 
     Raises the errors of `open`, and `ConflictError` if the owner writes too fast for a copy.
     """
-    return Store(StoreCore.open(_path(path), False, True, options), _user(user), is_look=True)
+    return Store(StoreCore.open(path_of(path), False, True, options), _user(user), is_look=True)
 
 
-def restore(backup: PathLike, path: PathLike, *, progress: Progress = None) -> dict[str, Any]:
-    """Makes a store in `path` of the backup in `backup`.
+def restore(backup: PathLike, path: PathLike, *, progress: Progress = None) -> BackupReport:
+    """Makes a store in `path` of the backup in `backup`, which `Store.backup` made.
 
     `path` is missing or empty. Damage is no error, but in `findings` of the answer.
+    `restore_from_set` does so from a backup set.
+
+    Raises `FileNotFoundError` if there is no directory `backup`, and `NotAStoreError` if it is no
+    complete backup, or `path` has something.
     """
+    from .records import BackupReport
+
     with reporting(progress, "restore") as report:
-        return cast("dict[str, Any]", _stationdb.restore(_path(backup), _path(path), report))
+        answer = _stationdb.restore(path_of(backup), path_of(path), report)
+    return BackupReport.from_dict(answer)
 
 
-def salvage(damaged: PathLike, path: PathLike, *, progress: Progress = None) -> dict[str, Any]:
+def salvage(damaged: PathLike, path: PathLike, *, progress: Progress = None) -> SalvageReport:
     """Makes a new store in `path` of what is whole in the damaged store `damaged`.
 
     The answer lists in `lost` what is not. The damaged store stays as it is.
     """
+    from .records import SalvageReport
+
     with reporting(progress, "salvage") as report:
-        return cast("dict[str, Any]", _stationdb.salvage(_path(damaged), _path(path), report))
+        answer = _stationdb.salvage(path_of(damaged), path_of(path), report)
+    return SalvageReport.from_dict(answer)

@@ -16,7 +16,6 @@ from ._closing import Closing
 from ._imports import how, target
 from ._plot import Plot, drawn, kept_rows
 from ._progress import Progress, reporting
-from ._record import wires
 from ._rows import Rows
 from ._stationdb import Batch, Input, TableCore
 from .errors import ClosedError, ConflictError, Error, InvalidArgumentError, NotFoundError
@@ -24,6 +23,7 @@ from .errors import ClosedError, ConflictError, Error, InvalidArgumentError, Not
 if TYPE_CHECKING:
     import numpy
 
+    from ._collection import Query
     from ._session import Services
     from .records import ImportTableResponse
 
@@ -73,7 +73,6 @@ _ARROW_TYPES = {
 }
 _UNITS = {"s": "TIMESTAMP", "ms": "TIMESTAMP", "us": "TIMESTAMP_US", "µs": "TIMESTAMP_US"}
 _INDEXES = ("INT32", "INT64", "TIMESTAMP", "TIMESTAMP_US", "TIMESTAMP_NS")
-_PAGE = 1000
 _TABLE_ORDERS = {
     "createdAt": "CREATED_AT",
     "metadataModifiedAt": "METADATA_MODIFIED_AT",
@@ -418,10 +417,14 @@ class Table:
     def _create(self, services: Services, columns: list[dict[str, Any]]) -> TableCore:
         request = {**(self._pending or {}), "columns": columns}
         request.pop("index", None)
-        if request.pop("existOk", None) is False:
+        exist_ok = request.pop("existOk", None)
+        if exist_ok is not None:
+            # Somebody may have made it since it was looked for.
             taken = _named(services, request["name"], request.get("workspace"))
-            if taken is not None:
+            if taken is not None and not exist_ok:
                 raise _taken(request["name"], taken)
+            if taken is not None:
+                return TableCore(services._core, taken)
         created = services.call("create_table", request)
         id = created["id"] if isinstance(created, dict) else created
         return TableCore(services._core, str(id))
@@ -446,12 +449,21 @@ class Table:
         """
         if isinstance(data, list | tuple) and not data and not end:
             return
+        self._look_again()
         rows = rows_of(data, self._types)
         try:
             self._append(rows, end or None)
         except Error as error:
             # Rows of a store know what ended them; their stream has only words.
             raise (data._reraise(error) if isinstance(data, Rows) else error) from None
+
+    def _look_again(self) -> None:
+        """Takes the table that another handle has made since `create(name, exist_ok=True)`."""
+        if self._core is None and (self._pending or {}).get("existOk"):
+            request = self._pending or {}
+            taken = _named(self._services, request["name"], request.get("workspace"))
+            if taken is not None:
+                self._adopt(taken)
 
     def _append(self, rows: Input, end: bool | None) -> None:
         if self._core is not None:
@@ -501,6 +513,7 @@ class Table:
         >>> table.waveforms()[0].dt
         1e-08
         """
+        self._look_again()
         columns = self._samples(y)
         if self._core is not None:
             axis = self._axis(dt, t0, len(columns[0][1]), number is not None)
@@ -521,9 +534,10 @@ class Table:
         if not isinstance(y, Mapping):
             names = [name for name in self._types() if name not in self._axis_names()]
             if len(names) != 1:
+                has = f"the columns {', '.join(names)}" if names else "no columns yet"
                 raise InvalidArgumentError(
-                    f"the samples have no name, and the table has the columns {names}; give a dict, "
-                    'as in {"volts": samples}'
+                    f"the samples have no name, and the table has {has}; give a dict, as in "
+                    '{"volts": samples}'
                 )
             y = {names[0]: y}
         columns: list[tuple[str, Any]] = []
@@ -1195,8 +1209,7 @@ class Tables:
                 return Table(self._services, taken)
             if taken is not None:
                 raise _taken(name, taken)
-            # Somebody may take it before the table is made.
-            request["existOk"] = False
+            request["existOk"] = exist_ok
         if columns is None:
             return Table(self._services, None, {**request, "index": index})
         table = Table(self._services, None, request)
@@ -1272,42 +1285,35 @@ class Tables:
         order: str | None = None,
         desc: bool = False,
         take: int | None = None,
-    ) -> Iterator[Table]:
-        """Tables that match a filter over their metadata, page by page.
+    ) -> Query[Table]:
+        """Tables that match a filter over their metadata.
 
         The filter knows id, name, properties, rowCount, createdAt, workspace and the other members
         of `Table.metadata`; @0, @1, … in it stand for the values behind it. `order` is one of
         "createdAt", "metadataModifiedAt", "name", "numberOfRows", "rowsModifiedAt".
 
-        Raises `InvalidArgumentError` for a filter that is wrong, with its place.
+        The query is asked when it is used: iterate over it, or ask for `first`, `one`, `all`,
+        `count`; `to_pandas` and `to_polars` have the metadata. Raises `InvalidArgumentError` then
+        for a filter that is wrong, with its place.
 
-        >>> [table.name for table in db.tables.query("name == @0", "loop")]
-        ['loop']
+        >>> query = db.tables.query("name == @0", "loop")
+        >>> [table.name for table in query], query.count()
+        (['loop'], 1)
         """
-        asked: dict[str, Any] = {}
-        if filter is not None:
-            asked["filter"] = filter
-        if substitutions:
-            asked["substitutions"] = wires(substitutions)
+        # Hundreds of classes, which a program that only appends rows does not wait for.
+        from ._collection import Query
+        from .services import TableRecords
+
         if order is not None:
-            asked["orderBy"] = _TABLE_ORDERS.get(order, order)
-        if desc:
-            asked["orderByDescending"] = True
-        left = take
-        while left is None or left > 0:
-            page = self._services.call(
-                "query_tables", {**asked, "take": _PAGE if left is None else min(_PAGE, left)}
-            )
-            for found in page["tables"]:
-                yield Table(self._services, found["id"])
-            left = None if left is None else left - len(page["tables"])
-            asked["continuationToken"] = page.get("continuationToken")
-            if not asked["continuationToken"]:
-                return
+            order = _TABLE_ORDERS.get(order, order)
+        records = TableRecords(self._services)
+        found = records.query(filter, *substitutions, order=order, desc=desc, take=take)
+        tables = self._services
+        return Query(records, found._asked, found._take, lambda one: Table(tables, one["id"]))
 
     def __iter__(self) -> Iterator[Table]:
         """All tables."""
-        return self.query()
+        return iter(self.query())
 
     def __contains__(self, id_or_name: object) -> bool:
         """Whether there is a table with this id or name."""
@@ -1333,7 +1339,9 @@ class Tables:
         separator and decimal comma are found in the file; the options
         are those of the library's import by their names, such as index_column="t",
         time_zone="Europe/Berlin", decimal_separator=",", skip_lines=3,
-        column_types={"t": "TIMESTAMP"}. All rows are stored, or none. A new table without a name is
+        column_types={"t": "TIMESTAMP"}, preset="INSTRUMENT". A preset is the form of the files of an
+        oscilloscope, a logger or a spreadsheet, with lines before and beside the rows; it is found
+        by the first lines, unless `preset` says it, and "NONE" is for none. All rows are stored, or none. A new table without a name is
         named by its file. Without index_column= a new table gets the index `row`, the number of
         each row in the file, and all columns of the file beside it: a CSV does not say which one
         was the index of the table that it was exported from. Of a file with several tables, such as

@@ -3068,7 +3068,7 @@ class DeleteSpecificationsPartialSuccess(Record):
     #: Ids that could not be deleted.
     failed_spec_ids: list[str] = _field(default_factory=list)
     #: One inner error for each failed id.
-    error: ApiError | None = None
+    error: ApiError = _field(default_factory=lambda: ApiError())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("deleted_spec_ids", "deletedSpecIds", None),
@@ -3140,7 +3140,7 @@ class DeleteTablesPartialSuccess(Record):
     #: Ids that could not be deleted.
     failed_table_ids: list[str] = _field(default_factory=list)
     #: One inner error for each failed id.
-    error: ApiError | None = None
+    error: ApiError = _field(default_factory=lambda: ApiError())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("deleted_table_ids", "deletedTableIds", None),
@@ -3791,13 +3791,13 @@ class Finding(Record):
     """One damage that was found."""
 
     #: The file.
-    file: str | None = None
+    file: str = ""
     #: The key or the byte range in the file.
-    place: str | None = None
+    place: str = ""
     #: What is wrong.
-    problem: str | None = None
+    problem: str = ""
     #: What to do.
-    action: str | None = None
+    action: str = ""
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("file", "file", None),
@@ -4849,7 +4849,7 @@ class MaintenanceStatus(Record):
     #: End of the last pass, by the clock of the store.
     last_pass: datetime | None = None
     #: What the last pass did, also when steps of it failed.
-    last_report: MaintenanceReport | None = None
+    last_report: MaintenanceReport = _field(default_factory=lambda: MaintenanceReport())
     #: The errors of the last pass: one for each step that failed. Empty when all succeeded.
     last_errors: list[ApiError] = _field(default_factory=list)
     #: The last error of any pass, which later passes do not clear.
@@ -4962,7 +4962,7 @@ class ModifyTablesPartialSuccess(Record):
     #: The failed modifications as they were sent.
     failed_modifications: list[TableMetadataModification] = _field(default_factory=list)
     #: One inner error for each failed modification.
-    error: ApiError | None = None
+    error: ApiError = _field(default_factory=lambda: ApiError())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("modified_table_ids", "modifiedTableIds", None),
@@ -5124,9 +5124,9 @@ class Outcome(Record):
     #: When it ended, by the clock of the store.
     ended_at: datetime | None = None
     #: Number of damages that were found.
-    findings: int | None = None
+    findings: int = 0
     #: The first damage, or the error, or what was done.
-    message: str | None = None
+    message: str = ""
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("result", "result", None),
@@ -7068,15 +7068,15 @@ class ScrubProgress(Record):
     began_at: datetime | None = None
     #: The part that is read: `space NAME` of the record file, `journal`, `tables`, `files` or
     #: `search`.
-    part: str | None = None
+    part: str = ""
     #: The last key of the part that was read, as hexadecimal digits.
-    after: str | None = None
+    after: str = ""
     #: Bytes that were read.
-    bytes: int | None = None
+    bytes: int = 0
     #: Files that were read, apart from the record file.
-    files: int | None = None
+    files: int = 0
     #: Damages that were found.
-    findings: int | None = None
+    findings: int = 0
     #: The first twenty of them.
     first_findings: list[Finding] = _field(default_factory=list)
 
@@ -7954,29 +7954,29 @@ class StoreStatus(Record):
     #: Whether this is a view of a store that another process may have open: see `Store::look`.
     is_view: bool = False
     #: What wrote the store, and what reads it.
-    versions: VersionStatus | None = None
+    versions: VersionStatus = _field(default_factory=lambda: VersionStatus())
     #: Whether writes are taken, and how long they take.
-    writes: WriteStatus | None = None
+    writes: WriteStatus = _field(default_factory=lambda: WriteStatus())
     #: The journal, and the commits that a checkpoint has not moved yet.
-    journal: JournalStatus | None = None
+    journal: JournalStatus = _field(default_factory=lambda: JournalStatus())
     #: The oldest state that a reader holds; absent if all readers have the newest one.
     oldest_reader: ReaderStatus | None = None
     #: The indexes.
-    indexes: IndexStatus | None = None
+    indexes: IndexStatus = _field(default_factory=lambda: IndexStatus())
     #: The space of the disk.
-    disk: DiskStatus | None = None
+    disk: DiskStatus = _field(default_factory=lambda: DiskStatus())
     #: The parts of the memory that have a bound.
     memory: list[MemoryStatus] = _field(default_factory=list)
     #: The maintenance thread.
-    maintenance: MaintenanceStatus | None = None
+    maintenance: MaintenanceStatus = _field(default_factory=lambda: MaintenanceStatus())
     #: Verifications with checksums. Kept over a close.
-    verify: ActivityStatus | None = None
+    verify: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
     #: Backups. Kept over a close.
-    backup: ActivityStatus | None = None
+    backup: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
     #: Scrubs that ended. Kept over a close.
-    scrub: ActivityStatus | None = None
+    scrub: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
     #: The scrub that is under way, and when the next one is due. Kept over a close.
-    scrubbing: ScrubStatus | None = None
+    scrubbing: ScrubStatus = _field(default_factory=lambda: ScrubStatus())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("attention", "attention", ["Attention"]),
@@ -8211,7 +8211,7 @@ class TablePlan(Record):
     #: `first 501 by v`.
     order: str = ""
     #: What is read.
-    touched: Touched | None = None
+    touched: Touched = _field(default_factory=lambda: Touched())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("order", "order", None),
@@ -10006,9 +10006,9 @@ class WriteStatus(Record):
     #: Sequence number of the last commit.
     sequence: int = 0
     #: Writes and commits of transactions that succeeded, from the call to the answer.
-    commit_latency: LatencyStatus | None = None
+    commit_latency: LatencyStatus = _field(default_factory=lambda: LatencyStatus())
     #: Syncs of the journal.
-    sync_latency: LatencyStatus | None = None
+    sync_latency: LatencyStatus = _field(default_factory=lambda: LatencyStatus())
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("are_taken", "areTaken", None),

@@ -217,8 +217,9 @@ fn shape(
         DataType::Float64 => cells::parse_f64(value).map(Constant::Double),
     };
     let constant = constant.ok_or_else(|| {
+        let hint = if data_type.is_time() { "; write it as 2024-01-31T12:00:00Z" } else { "" };
         Error::invalid(format!(
-            "{value:?} is not a {data_type} value, which column {:?} has",
+            "{value:?} is not a {data_type} value, which column {:?} has{hint}",
             column.name
         ))
         .at_member(member("value"))

@@ -6,7 +6,7 @@ use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{directory, format};
 
-pub(super) const NAME: &str = "SET";
+pub(super) const NAME: &str = format::SET;
 const NEW_NAME: &str = "SET.new";
 const LOCK: &str = "LOCK";
 const UNFINISHED: &str = "UNFINISHED";

@@ -1,5 +1,7 @@
 //! Which backup of a set is meant.
 
+use std::str::FromStr;
+
 use chrono::{DateTime, Utc};
 
 use super::manifest::Manifest;
@@ -8,6 +10,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::time;
 
 /// The state of a store that is restored from a set.
+///
+/// As a text it is `latest`, the number of a backup, `sequence:` with the number of a commit, or a
+/// time with its zone.
+///
+/// ```
+/// use stationdb::RestorePoint;
+///
+/// let point: RestorePoint = "sequence:7".parse()?;
+/// assert_eq!(point, RestorePoint::Sequence(7));
+/// let [here, utc] = ["2026-11-29T23:40:00+01:00", "2026-11-29T22:40:00Z"];
+/// assert_eq!(here.parse::<RestorePoint>()?, utc.parse::<RestorePoint>()?);
+/// # Ok::<(), stationdb::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestorePoint {
@@ -20,6 +35,29 @@ pub enum RestorePoint {
     Sequence(u64),
     /// The last backup that was made at this time or before.
     Time(DateTime<Utc>),
+}
+
+impl FromStr for RestorePoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "latest" {
+            return Ok(Self::Latest);
+        }
+        if let Ok(backup) = text.parse() {
+            return Ok(Self::Backup(backup));
+        }
+        if let Some(Ok(sequence)) = text.strip_prefix("sequence:").map(str::parse) {
+            return Ok(Self::Sequence(sequence));
+        }
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
+            Error::invalid(format!(
+                "{text:?} is no point of a backup set; give latest, the number of a backup, \
+                 sequence:N, or a time as 2026-11-29T22:40:00Z"
+            ))
+        })?;
+        Ok(Self::Time(time.with_timezone(&Utc)))
+    }
 }
 
 impl RestorePoint {
@@ -96,4 +134,22 @@ fn described(manifest: &Manifest) -> String {
         time::format(manifest.taken),
         manifest.sequence
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_read() {
+        let point = |text: &str| text.parse::<RestorePoint>();
+        assert_eq!(point("latest").unwrap(), RestorePoint::Latest);
+        assert_eq!(point("12").unwrap(), RestorePoint::Backup(12));
+        assert_eq!(point("sequence:7").unwrap(), RestorePoint::Sequence(7));
+        let time = "2026-11-29T22:40:00Z".parse().unwrap();
+        assert_eq!(point("2026-11-29T23:40:00+01:00").unwrap(), RestorePoint::Time(time));
+        for wrong in ["", "-1", "yesterday", "sequence:", "2026-11-29", "Latest"] {
+            assert_eq!(point(wrong).unwrap_err().kind(), ErrorKind::InvalidArgument, "{wrong}");
+        }
+    }
 }
