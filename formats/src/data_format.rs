@@ -1,7 +1,6 @@
 //! The formats of all files that are imported: those with tables and those with test results.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -9,12 +8,10 @@ use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
 use crate::format::FileFormat;
-use crate::opened::open;
+use crate::named::named;
+use crate::opened::SourceFile;
 use crate::result_format::ResultFormat;
 use crate::stdf;
-
-/// Bytes at the start of a file that tell its format.
-pub(crate) const START_BYTES: usize = 4096;
 
 /// What texts in UTF-16 begin with.
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
@@ -116,12 +113,7 @@ impl DataFormat {
     /// assert_eq!(DataFormat::of_file("none.csv".as_ref()).unwrap_err().kind(), ErrorKind::Io);
     /// ```
     pub fn of_file(path: &Path) -> Result<Self> {
-        let mut start = Vec::with_capacity(START_BYTES);
-        open(path)?
-            .take(START_BYTES as u64)
-            .read_to_end(&mut start)
-            .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
-        Self::find(&start, path)
+        SourceFile::open(path)?.format()
     }
 
     /// The format of a file that has to have tables.
@@ -152,6 +144,26 @@ impl DataFormat {
     }
 }
 
+impl SourceFile {
+    /// Its format, as [`DataFormat::find`] finds it.
+    ///
+    /// # Errors
+    /// As [`DataFormat::find`].
+    ///
+    /// ```
+    /// use stationdb_formats::{DataFormat, FileFormat, SourceFile};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let path = directory.path().join("loop.csv");
+    /// std::fs::write(&path, "t,volts\n1,0.5\n")?;
+    /// assert_eq!(SourceFile::open(&path)?.format()?, DataFormat::Table(FileFormat::Csv));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn format(&self) -> Result<DataFormat> {
+        DataFormat::find(self.start(), self.path())
+    }
+}
+
 impl FileFormat {
     /// The format of a file, by its first bytes, and where they have no mark by its name.
     ///
@@ -173,10 +185,7 @@ impl FromStr for DataFormat {
 
     /// Reads the name of a format, in any letter case.
     fn from_str(text: &str) -> Result<Self> {
-        Self::all().find(|format| format.as_str().eq_ignore_ascii_case(text)).ok_or_else(|| {
-            let names = Self::names();
-            Error::invalid(format!("{text:?} is no format of files; use one of {names}"))
-        })
+        named(text, "format of files", Self::all(), |format| format.as_str())
     }
 }
 
@@ -185,6 +194,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::opened::START_BYTES;
     use stationdb::ErrorKind;
 
     #[test]

@@ -12,6 +12,7 @@ use crate::data_format::DataFormat;
 use crate::file::FileTables;
 use crate::format::FileFormat;
 use crate::limits;
+use crate::opened::SourceFile;
 use crate::results::{ResultOptions, ResultsReport};
 
 /// Which files of a directory are imported, and how.
@@ -210,9 +211,9 @@ impl TableSource for Files<'_> {
             }
             self.at = self.paths.get(self.formats.len()).map(PathBuf::as_path);
             let Some(path) = self.at else { return Ok(false) };
-            let path = self.request.path.join(path);
-            let format = table_format(&path, self.request.format)?;
-            self.open = Some(FileTables::open(&path, Some(format), &self.request.table)?);
+            let file = SourceFile::open(self.request.path.join(path))?;
+            let format = table_format(&file, self.request.format)?;
+            self.open = Some(FileTables::new(file, Some(format), &self.request.table)?);
             self.formats.push(format);
         }
     }
@@ -224,8 +225,8 @@ impl TableSource for Files<'_> {
 }
 
 /// The format of a file that is imported in one commit with others.
-fn table_format(path: &Path, format: Option<DataFormat>) -> Result<FileFormat> {
-    match format.map_or_else(|| DataFormat::of_file(path), Ok)? {
+fn table_format(file: &SourceFile, format: Option<DataFormat>) -> Result<FileFormat> {
+    match format.map_or_else(|| file.format(), Ok)? {
         DataFormat::Table(format) => Ok(format),
         DataFormat::Result(format) => Err(Error::unsupported(format!(
             "the file has test results ({format}), which are a commit of their own; import the \
@@ -266,18 +267,18 @@ fn together(
 fn one(
     session: &Session,
     request: &ImportDirectoryRequest,
-    path: &Path,
+    file: SourceFile,
     format: DataFormat,
     control: &Control,
 ) -> Result<Imported> {
     match format {
         DataFormat::Table(format) => {
-            let mut tables = FileTables::open(path, Some(format), &request.table)?;
+            let mut tables = FileTables::new(file, Some(format), &request.table)?;
             session.import_tables(&mut tables, control).map(Imported::Tables)
         }
         DataFormat::Result(format) => {
             control.check()?;
-            (format.file().import)(session, path, &request.results, control).map(Imported::Results)
+            (format.file().import)(session, file, &request.results, control).map(Imported::Results)
         }
     }
 }
@@ -291,12 +292,15 @@ fn one_by_one(
 ) -> DirectoryReport {
     let report = |path: PathBuf| {
         let full = request.path.join(&path);
-        let format = control
-            .check()
-            .and_then(|()| request.format.map_or_else(|| DataFormat::of_file(&full), Ok));
+        let opened = control.check().and_then(|()| {
+            let file = SourceFile::open(full)?;
+            let format = request.format.map_or_else(|| file.format(), Ok)?;
+            Ok((file, format))
+        });
+        let format = opened.as_ref().map(|(_, format)| *format).ok();
         let outcome =
-            format.clone().and_then(|format| one(session, request, &full, format, control));
-        FileReport { path, format: format.ok(), outcome }
+            opened.and_then(|(file, format)| one(session, request, file, format, control));
+        FileReport { path, format, outcome }
     };
     DirectoryReport { files: paths.into_iter().map(report).collect() }
 }

@@ -1,15 +1,12 @@
 //! A file as a source of its tables.
 
-use std::path::Path;
-
 use stationdb::tables::{
     CreateTableRequest, ImportTableRequest, RowSource, SourceTable, TableSource,
 };
 use stationdb::{Control, Result};
 
-use crate::data_format::DataFormat;
 use crate::format::FileFormat;
-use crate::opened::open;
+use crate::opened::SourceFile;
 use crate::tdms::TdmsOptions;
 use crate::touchstone::TouchstoneOptions;
 use crate::{csv, lvm, parquet, tdms, touchstone};
@@ -18,21 +15,22 @@ use crate::{csv, lvm, parquet, tdms, touchstone};
 pub(crate) struct FileTables(Box<dyn TableSource>);
 
 impl FileTables {
-    /// Opens a file. Its format is found where `format` is absent. A new table without a name is
+    /// The tables of an open file. Its format is found where `format` is absent. A new table without a name is
     /// named by the file.
     ///
     /// # Errors
-    /// `Io`; those of [`DataFormat::of_file`]; `Unsupported` for a file with test results.
-    pub(crate) fn open(
-        path: &Path,
+    /// `Io`; those of [`SourceFile::format`]; `Unsupported` for a file with test results, and for a
+    /// pipe whose format is not read from its begin to its end.
+    pub(crate) fn new(
+        file: SourceFile,
         format: Option<FileFormat>,
         request: &ImportTableRequest,
     ) -> Result<Self> {
         let format = match format {
             Some(format) => format,
-            None => DataFormat::of_file(path)?.table()?,
+            None => file.format()?.table()?,
         };
-        let file = open(path)?;
+        let path = file.path().to_owned();
         let mut request = request.clone();
         if request.id.is_none() {
             let table = request.table.get_or_insert_with(CreateTableRequest::default);
@@ -40,16 +38,20 @@ impl FileTables {
                 table.name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             }
         }
-        let file = Box::new(file);
+        let seekable = |file: SourceFile| file.into_file(format.as_str()).map(Box::new);
         Ok(Self(match format {
-            FileFormat::Csv => OneTable::boxed(csv::source(&request, file), request),
-            FileFormat::Lvm => lvm::tables(&request, file),
-            FileFormat::Parquet => OneTable::boxed(parquet::source(&request, file), request),
-            FileFormat::Tdms => Box::new(tdms::tables(&request, file, TdmsOptions::new())),
+            FileFormat::Csv => OneTable::boxed(csv::source(&request, file.into_read()), request),
+            FileFormat::Lvm => lvm::tables(&request, seekable(file)?),
+            FileFormat::Parquet => {
+                OneTable::boxed(parquet::source(&request, seekable(file)?), request)
+            }
+            FileFormat::Tdms => {
+                Box::new(tdms::tables(&request, seekable(file)?, TdmsOptions::new()))
+            }
             FileFormat::Touchstone => {
                 let mut options = TouchstoneOptions::new();
-                options.ports = touchstone::ports_of(path);
-                touchstone::tables(&request, file, &options)
+                options.ports = touchstone::ports_of(&path);
+                touchstone::tables(&request, seekable(file)?, &options)
             }
         }))
     }

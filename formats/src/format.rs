@@ -7,6 +7,7 @@ use std::str::FromStr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Result};
 
+use crate::named::named;
 use crate::touchstone;
 
 /// The format of a file with tables.
@@ -126,14 +127,7 @@ impl FromStr for FileFormat {
 
     /// Reads the name of a format, in any letter case.
     fn from_str(text: &str) -> Result<Self> {
-        let is_named = |format: &Self| format.as_str().eq_ignore_ascii_case(text);
-        Self::ALL.iter().copied().find(is_named).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            Error::invalid(format!(
-                "{text:?} is no format of files; use one of {}",
-                known.join(", ")
-            ))
-        })
+        named(text, "format of files", Self::ALL.iter().copied(), |format| format.as_str())
     }
 }
 

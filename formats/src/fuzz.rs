@@ -8,7 +8,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, ErrorKind, Result};
 
-use crate::csv::CsvImport;
+use crate::csv::{CsvImport, Encoding};
 use crate::lvm;
 use crate::options::ImportOptions;
 use crate::parquet::ParquetImport;
@@ -138,6 +138,7 @@ pub fn fuzz_csv_import(data: &[u8]) {
     };
     let blocks = || ImportOptions {
         preset: Some("NONE".to_owned()),
+        encoding: Some(Encoding::Windows1252),
         units_line: Some(true),
         side_by_side: Some(true),
         ..ImportOptions::default()

@@ -8,6 +8,7 @@ use stationdb::{Control, Result};
 
 use crate::file::FileTables;
 use crate::format::FileFormat;
+use crate::opened::SourceFile;
 use crate::parquet::ReadSeek;
 use crate::tdms::TdmsOptions;
 use crate::{csv, parquet, tdms};
@@ -97,8 +98,8 @@ pub trait ImportFiles: TableService {
     ///
     /// # Errors
     /// As [`TableService::import_tables`]; `InvalidArgument` for a damaged file, with its byte, and
-    /// for scales that cannot be computed; `Unsupported` for extended-precision floats and types
-    /// that are unknown; `LimitExceeded` beyond the limits of an import; `Io`.
+    /// for scales that cannot be computed; `Unsupported` for types that are not read, where they
+    /// hide other values; `LimitExceeded` beyond the limits of an import; `Io`.
     ///
     /// ```no_run
     /// use stationdb::tables::ImportTableRequest;
@@ -157,7 +158,42 @@ pub trait ImportFiles: TableService {
         format: Option<FileFormat>,
         control: &Control,
     ) -> Result<Vec<ImportTableResponse>> {
-        let mut tables = FileTables::open(path, format, &request)?;
+        self.import_source(request, SourceFile::open(path)?, format, control)
+    }
+
+    /// Imports a file that is open, as [`import_file`](Self::import_file) does one by its path.
+    ///
+    /// A pipe is read where its format is CSV.
+    ///
+    /// # Errors
+    /// As [`import_file`](Self::import_file); `Unsupported` for a pipe whose format is not read from
+    /// its begin to its end.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use stationdb::tables::ImportTableRequest;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::{ImportFiles, SourceFile};
+    ///
+    /// let store = Store::open(directory.path().join("store"))?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let path = directory.path().join("ramp.csv");
+    /// std::fs::write(&path, "t,volts\n1,0.5\n")?;
+    /// let (request, file) = (ImportTableRequest::new(), SourceFile::open(&path)?);
+    /// let tables = session.import_source(request, file, None, &Control::default())?;
+    /// assert_eq!(tables[0].row_count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn import_source(
+        &self,
+        request: ImportTableRequest,
+        file: SourceFile,
+        format: Option<FileFormat>,
+        control: &Control,
+    ) -> Result<Vec<ImportTableResponse>> {
+        let mut tables = FileTables::new(file, format, &request)?;
         self.import_tables(&mut tables, control)
     }
 }

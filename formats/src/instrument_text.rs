@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use stationdb::tables::readers::parse_f64;
 
-/// The characters of Windows-1252 from 0x80 to 0x9F; those that it does not define are controls.
+/// The characters of Windows-1252 from 0x80 to 0x9F, with controls for those that it does not define.
 const WINDOWS_1252: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
     '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}',
@@ -12,15 +12,20 @@ const WINDOWS_1252: [char; 32] = [
     '\u{2dc}', '\u{2122}', '\u{161}', '\u{203a}', '\u{153}', '\u{9d}', '\u{17e}', '\u{178}',
 ];
 
+/// The character of a byte in Windows-1252, if it defines one.
+pub(crate) fn windows_1252(byte: u8) -> Option<char> {
+    let special = byte.checked_sub(0x80).and_then(|at| WINDOWS_1252.get(usize::from(at)));
+    let character = special.copied().unwrap_or_else(|| char::from(byte));
+    Some(character).filter(|_| !matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d))
+}
+
 /// The text of a line: UTF-8, or else Windows-1252, which the flag says.
 pub(crate) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return (Cow::Borrowed(text), false);
     }
-    let character = |byte: &u8| {
-        let special = byte.checked_sub(0x80).and_then(|at| WINDOWS_1252.get(usize::from(at)));
-        special.copied().unwrap_or_else(|| char::from(*byte))
-    };
+    // What it does not define are controls.
+    let character = |byte: &u8| windows_1252(*byte).unwrap_or_else(|| char::from(*byte));
     (Cow::Owned(bytes.iter().map(character).collect()), true)
 }
 

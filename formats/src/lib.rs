@@ -31,6 +31,7 @@ mod limits;
 mod lines;
 pub mod lvm;
 mod moment;
+mod named;
 mod numbered;
 mod opened;
 pub mod openhtf;
@@ -59,6 +60,7 @@ pub use directory::{DirectoryReport, FileReport, ImportDirectoryRequest, Importe
 pub use export::ExportFiles;
 pub use format::FileFormat;
 pub use import::ImportFiles;
+pub use opened::SourceFile;
 pub use result_format::ResultFormat;
 pub use results::{ResultOptions, ResultsReport};
 pub use results_file::ImportResults;

@@ -41,6 +41,10 @@ pub(crate) const TDMS_PLACES: usize = 1_000_000;
 pub(crate) const DIRECTORY_FILES: usize = 10_000;
 /// Levels of directories below one that is imported.
 pub(crate) const DIRECTORY_DEPTH: usize = 16;
+/// Bytes from which on decompressed ones may not be too many times the compressed ones.
+pub(crate) const UNPACKED_BYTES: u64 = 16 * 1024 * 1024;
+/// How many times the compressed bytes of a file of test results become.
+pub(crate) const UNPACKED_RATIO: u64 = 500;
 /// Bytes of a CSV text of results.
 pub(crate) const RESULTS_CSV_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes of an XML document.

@@ -1,7 +1,8 @@
 //! Dates and times in the forms that programs write into CSV files.
 //!
 //! A date is year-month-day (also with slashes or points), day.month.year, day-Jan-year, or day and
-//! month in an order that must be known, with slashes or hyphens. A time follows after `T`, a blank
+//! month in an order that must be known, with slashes or hyphens. A year has two digits only where
+//! the order is told. A time follows after `T`, a blank
 //! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, AM or PM,
 //! and an offset, `Z`, `UTC` or `GMT`.
 
@@ -66,7 +67,12 @@ impl Cursor<'_> {
         is_next
     }
 
-    fn date(&mut self, order: Option<DateOrder>) -> Option<NaiveDate> {
+    /// A date. With `is_short`, the year may have two digits, which the order then tells.
+    fn date(&mut self, order: Option<DateOrder>, is_short: bool) -> Option<NaiveDate> {
+        if is_short {
+            // With it, spreadsheets leave the text as it is.
+            self.one_of(b"'");
+        }
         let (first, digits) = self.number(1, 4)?;
         let between = self.one_of(b"-/. ")?;
         if digits == 4 {
@@ -79,21 +85,32 @@ impl Cursor<'_> {
             return None;
         }
         let named = (1u32..).zip(MONTHS).find(|(_, name)| self.word(name)).map(|(month, _)| month);
-        let (day, month) = match named {
-            Some(month) => (first, month),
+        let second = match named {
+            Some(month) => month,
             None if between == b' ' => return None,
-            None => {
-                let (second, _) = self.number(1, 2)?;
-                match (between, order) {
-                    (b'.', _) | (_, Some(DateOrder::DayFirst)) => (first, second),
-                    (_, Some(DateOrder::MonthFirst)) => (second, first),
-                    (_, None) => return None,
-                }
-            }
+            None => self.number(1, 2)?.0,
         };
         self.one_of(&[between])?;
-        let (year, _) = self.number(4, 4)?;
-        NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
+        let (last, last_digits) = self.number(if is_short { 2 } else { 4 }, 4)?;
+        let is_full = match last_digits {
+            4 => true,
+            2 => false,
+            _ => return None,
+        };
+        let (year, month, day) = match order {
+            _ if named.is_some() => (last, second, first),
+            _ if is_full && between == b'.' => (last, second, first),
+            Some(DateOrder::DayFirst) => (last, second, first),
+            Some(DateOrder::MonthFirst) => (last, first, second),
+            Some(DateOrder::YearFirst) if !is_full && digits == 2 => (first, second, last),
+            Some(DateOrder::YearFirst) | None => return None,
+        };
+        let century = match year {
+            _ if is_full => 0,
+            0..=69 => 2000,
+            _ => 1900,
+        };
+        NaiveDate::from_ymd_opt(i32::try_from(century + year).ok()?, month, day)
     }
 
     /// The time of day, its nanoseconds and the number of their digits.
@@ -150,8 +167,18 @@ pub(crate) fn offset(text: &str) -> Option<i32> {
 
 /// Reads a text; `order` is needed only for dates such as 01/02/2024.
 pub(crate) fn parse(text: &str, order: Option<DateOrder>) -> Option<Moment> {
+    read(text, order, false)
+}
+
+/// Reads a text whose order of year, month and day is told, so that years may have two digits: those
+/// up to 69 are after 2000.
+pub(crate) fn parse_told(text: &str, told: Option<DateOrder>) -> Option<Moment> {
+    read(text, told, told.is_some())
+}
+
+fn read(text: &str, order: Option<DateOrder>, is_short: bool) -> Option<Moment> {
     let mut cursor = Cursor(text.trim().as_bytes());
-    let date = cursor.date(order)?;
+    let date = cursor.date(order, is_short)?;
     if cursor.0.is_empty() {
         let local = date.and_time(NaiveTime::MIN);
         return Some(Moment { local, nanos: 0, digits: 0, offset: None });
@@ -230,7 +257,7 @@ impl Moment {
 mod tests {
     use super::*;
 
-    fn read(text: &str, order: Option<DateOrder>) -> Option<String> {
+    fn shown(text: &str, order: Option<DateOrder>) -> Option<String> {
         let count = parse(text, order)?.count(DataType::TimestampNanos, Zone::Utc, false).ok()?;
         let mut out = String::new();
         ticks::write(count, stationdb::arrow::datatypes::TimeUnit::Nanosecond, &mut out);
@@ -259,8 +286,43 @@ mod tests {
             ("1/2/2024 1:30:00 PM", day, "2024-02-01T13:30:00Z"),
             (" 2024-02-01 ", None, "2024-02-01T00:00:00Z"),
         ] {
-            assert_eq!(read(text, order).as_deref(), Some(expected), "{text}");
+            assert_eq!(shown(text, order).as_deref(), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn years_have_two_digits_where_the_order_is_told() {
+        use DateOrder::{DayFirst, MonthFirst, YearFirst};
+        for (text, order, expected) in [
+            ("24-01-31 14:05:10.5", YearFirst, Some("2024-01-31T14:05:10.500000000Z")),
+            ("'24/01/31", YearFirst, Some("2024-01-31T00:00:00Z")),
+            ("69.12.01", YearFirst, Some("2069-12-01T00:00:00Z")),
+            ("70-12-01", YearFirst, Some("1970-12-01T00:00:00Z")),
+            ("2024-01-31", YearFirst, Some("2024-01-31T00:00:00Z")),
+            ("31.01.2024", YearFirst, Some("2024-01-31T00:00:00Z")),
+            ("31.01.24 14:05", DayFirst, Some("2024-01-31T14:05:00Z")),
+            ("1/31/24", MonthFirst, Some("2024-01-31T00:00:00Z")),
+            ("31-Jan-24", DayFirst, Some("2024-01-31T00:00:00Z")),
+            ("31/01/2024", DayFirst, Some("2024-01-31T00:00:00Z")),
+            ("31/01/2024", YearFirst, None),
+            ("4-01-31", YearFirst, None),
+            ("31.01.024", DayFirst, None),
+            ("24-13-01", YearFirst, None),
+        ] {
+            let moment = parse_told(text, Some(order));
+            let count = moment.map(|at| at.count(DataType::TimestampNanos, Zone::Utc, false));
+            let mut found = String::new();
+            if let Some(count) = count {
+                let nanos = stationdb::arrow::datatypes::TimeUnit::Nanosecond;
+                ticks::write(count.unwrap(), nanos, &mut found);
+            }
+            let found = found.replace(".000000000Z", "Z");
+            assert_eq!(found, expected.unwrap_or_default(), "{text} {order:?}");
+            // Without being told, no two digits are a year.
+            let is_read = parse(text, Some(order)).is_some();
+            assert_eq!(is_read, expected.is_some() && text.contains("20"), "{text} {order:?}");
+        }
+        assert_eq!(parse_told("24-01-31", None), None);
     }
 
     #[test]
@@ -316,7 +378,7 @@ mod tests {
             "ä024-02-01",
             "1.2.3.4",
         ] {
-            assert_eq!(read(text, None), None, "{text}");
+            assert_eq!(shown(text, None), None, "{text}");
         }
     }
 }

@@ -6,6 +6,7 @@ use stationdb::arrow::datatypes::TimeUnit;
 use stationdb::tables::{BinaryForm, DataType, DateOrder, EpochUnit, ImportTableRequest};
 use stationdb::{Error, Result};
 
+use crate::csv::Encoding;
 use crate::limits;
 use crate::moment::offset;
 use crate::zone::Zone;
@@ -36,6 +37,8 @@ pub(crate) struct ImportOptions {
     pub(crate) quotes_nulls: bool,
     /// What comment lines before the header begin with.
     pub(crate) comment: Option<String>,
+    /// The encoding of a text without a byte order mark; found in it when absent.
+    pub(crate) encoding: Option<Encoding>,
     /// Lines before the header.
     pub(crate) skip_lines: u64,
     /// The preset of an instrument, or `NONE`.
@@ -54,8 +57,12 @@ pub(crate) struct ImportOptions {
     pub(crate) sample_interval: Option<String>,
     /// The time of the first row.
     pub(crate) start_time: Option<String>,
-    /// The order of day and month in dates such as 01/02/2024.
+    /// The order of year, month and day in dates such as 01/02/2024.
     pub(crate) date_order: Option<DateOrder>,
+    /// Whether that order is the one of the files of a maker, and nobody told it.
+    pub(crate) assumes_order: bool,
+    /// Whether numbers may have their unit behind them, one for a column.
+    pub(crate) has_units: bool,
     /// The zone of times without one.
     pub(crate) zone: Zone,
     /// Whether the request names that zone.
@@ -149,8 +156,11 @@ impl ImportOptions {
             null_texts: request.null_texts.as_ref().map(|texts| texts.iter().cloned().collect()),
             quotes_nulls: false,
             comment: request.comment_prefix.clone(),
+            encoding: request.encoding.as_deref().map(Encoding::named).transpose()?,
             skip_lines,
             date_order: request.date_order,
+            assumes_order: false,
+            has_units: false,
             zone: zone(request.time_zone.as_deref())?,
             names_zone: request.time_zone.is_some(),
             epoch: request.epoch_unit.map(|unit| match unit {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use stationdb::{Error, Result};
 
+use crate::named::named;
+
 /// The format of a file with test results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -51,14 +53,7 @@ impl FromStr for ResultFormat {
 
     /// Reads the name of a format, in any letter case.
     fn from_str(text: &str) -> Result<Self> {
-        let is_named = |format: &Self| format.as_str().eq_ignore_ascii_case(text);
-        Self::ALL.iter().copied().find(is_named).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|format| format.as_str()).collect();
-            Error::invalid(format!(
-                "{text:?} is no format of test results; use {}",
-                known.join(" or ")
-            ))
-        })
+        named(text, "format of test results", Self::ALL.iter().copied(), |format| format.as_str())
     }
 }
 
@@ -73,6 +68,6 @@ mod tests {
             assert_eq!(name.parse::<ResultFormat>().unwrap(), *format);
         }
         let error = "csv".parse::<ResultFormat>().unwrap_err();
-        assert!(error.message().contains("use openhtf or stdf"), "{error}");
+        assert!(error.message().contains("use one of openhtf, stdf"), "{error}");
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stationdb::{Control, Result, Session};
 
-use crate::data_format::DataFormat;
 use crate::directory::{self, DirectoryReport, ImportDirectoryRequest};
+use crate::opened::SourceFile;
 use crate::result_format::ResultFormat;
 use crate::results::{ResultOptions, ResultsReport};
 
@@ -13,7 +13,7 @@ use crate::results::{ResultOptions, ResultsReport};
 pub trait ImportResults {
     /// Imports a file with test results, all or none.
     ///
-    /// Without `format`, the format of the file is found, see [`DataFormat::find`].
+    /// Without `format`, the format of the file is found, see [`DataFormat::find`](crate::DataFormat::find).
     ///
     /// # Errors
     /// `Io`; `InvalidArgument` for a file that is not in its format, with the place;
@@ -41,6 +41,36 @@ pub trait ImportResults {
     fn import_results_file(
         &self,
         path: &Path,
+        format: Option<ResultFormat>,
+        options: &ResultOptions,
+        control: &Control,
+    ) -> Result<ResultsReport>;
+
+    /// Imports a file that is open, as [`import_results_file`](Self::import_results_file) does one by
+    /// its path. It may be a pipe.
+    ///
+    /// # Errors
+    /// As [`import_results_file`](Self::import_results_file).
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use stationdb::{Control, Identity, Store};
+    /// use stationdb_formats::{ImportResults, ResultOptions, SourceFile};
+    ///
+    /// let store = Store::open(directory.path().join("store"))?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let path = directory.path().join("SN-1.json");
+    /// std::fs::write(&path, r#"{"dut_id": "SN-1", "outcome": "PASS", "phases": []}"#)?;
+    /// let (file, options) = (SourceFile::open(&path)?, ResultOptions::new());
+    /// let report = session.import_results_source(file, None, &options, &Control::default())?;
+    /// assert_eq!(report.results.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn import_results_source(
+        &self,
+        file: SourceFile,
         format: Option<ResultFormat>,
         options: &ResultOptions,
         control: &Control,
@@ -92,11 +122,22 @@ impl ImportResults for Session {
         control: &Control,
     ) -> Result<ResultsReport> {
         control.check()?;
+        self.import_results_source(SourceFile::open(path)?, format, options, control)
+    }
+
+    fn import_results_source(
+        &self,
+        file: SourceFile,
+        format: Option<ResultFormat>,
+        options: &ResultOptions,
+        control: &Control,
+    ) -> Result<ResultsReport> {
+        control.check()?;
         let format = match format {
             Some(format) => format,
-            None => DataFormat::of_file(path)?.result()?,
+            None => file.format()?.result()?,
         };
-        (format.file().import)(self, path, options, control)
+        (format.file().import)(self, file, options, control)
     }
 
     fn import_directory(

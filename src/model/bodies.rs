@@ -298,11 +298,11 @@ from_query! {
     }
     ImportTableRequest {
         "id": Text, "indexColumn": Text, "separator": Text, "decimalSeparator": Text,
-        "nullTexts": Names, "commentPrefix": Text, "skipLines": Integer, "preset": Text,
-        "header": Boolean, "unitsLine": Boolean, "shortRows": Boolean, "footerLines": Integer,
-        "sideBySide": Boolean, "sampleInterval": Text, "startTime": Text, "dateOrder": Text,
-        "timeZone": Text, "cutTimes": Boolean, "binary": Text, "flatten": Boolean,
-        "endOfData": Boolean
+        "nullTexts": Names, "commentPrefix": Text, "encoding": Text, "skipLines": Integer,
+        "preset": Text, "header": Boolean, "unitsLine": Boolean, "shortRows": Boolean,
+        "footerLines": Integer, "sideBySide": Boolean, "sampleInterval": Text, "startTime": Text,
+        "dateOrder": Text, "timeZone": Text, "cutTimes": Boolean, "binary": Text,
+        "flatten": Boolean, "endOfData": Boolean
     }
     AppendArrowQuery { "endOfData": Boolean }
     GetFilesRequest {

@@ -36,8 +36,8 @@ use std::path::Path;
 use stationdb::{Result, Session};
 
 use crate::result_format::ResultFormat;
-use crate::results::commit::{Original, commit};
-use crate::results::file::import_file as import_whole;
+use crate::results::commit::Kind;
+use crate::results::whole::WholeFormat;
 use crate::results::{ResultFile, ResultOptions, ResultsReport};
 use crate::xml;
 
@@ -64,29 +64,20 @@ use crate::xml;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ResultOptions) -> Result<ResultsReport> {
-    import_named(session, bytes, None, options)
+    WHOLE.import(session, bytes, None, options)
 }
 
-fn import_named(
-    session: &Session,
-    bytes: &[u8],
-    name: Option<&str>,
-    options: &ResultOptions,
-) -> Result<ResultsReport> {
-    let (results, mut told) = document::read(bytes, options)?;
-    told.note_starts(&results);
-    let original = Original {
-        bytes,
-        name,
+static WHOLE: WholeFormat = WholeFormat {
+    kind: Kind {
         format: ResultFormat::Atml,
         noun: "the ATML document",
         sum_property: "atml.sha256",
         extension: "atml.xml",
         mime_type: "application/xml",
-    };
-    let report = commit(session, original, results, options)?;
-    Ok(ResultsReport { warnings: told.finish(), ..report })
-}
+    },
+    read: document::read,
+    common: |options| options,
+};
 
 /// Imports the document in a file.
 ///
@@ -110,16 +101,15 @@ pub fn import_file(
     path: impl AsRef<Path>,
     options: &ResultOptions,
 ) -> Result<ResultsReport> {
-    import_whole(path.as_ref(), |bytes, name| import_named(session, bytes, name, options))
+    WHOLE.import_file(session, path.as_ref(), options)
 }
 
 /// The format in the table of formats.
 pub(crate) static FILE: ResultFile = ResultFile {
     is_start: |start| xml::begins(start, |text| text.contains("urn:IEEE-1636.1:")),
     extensions: &[],
-    import: |session, path, options, control| {
-        let session = session.with_control(control);
-        import_whole(path, |bytes, name| import_named(&session, bytes, name, options))
+    import: |session, file, options, control| {
+        WHOLE.import_open(&session.with_control(control), file, options)
     },
 };
 

@@ -10,6 +10,7 @@ use stationdb::tables::{Column, ColumnType, DataType, DateOrder, readers as cell
 use stationdb::{Error, Place, Result};
 
 use super::form::{Form, time};
+use super::layout::split_unit;
 use super::quick;
 use super::records::Records;
 use super::value::{is_null, lost_of, number, small_number};
@@ -151,6 +152,13 @@ impl Cells<'_> {
     fn word(&self, text: &str) -> Option<u64> {
         let (column, form) = (self.column, self.form);
         let comma = form.decimal_comma;
+        let text = match &form.unit {
+            Some(unit) => {
+                let (value, behind) = split_unit(text);
+                Some(value).filter(|_| behind.trim() == unit)?
+            }
+            None => text,
+        };
         let word = match column.data_type {
             DataType::Float32 => small_number(text, comma).map(Word::word),
             DataType::Float64 => number(text, comma).map(Word::word),

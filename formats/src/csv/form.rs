@@ -3,7 +3,7 @@
 use chrono::FixedOffset;
 use stationdb::tables::{DataType, DateOrder, readers as cells};
 
-use super::layout;
+use super::layout::{has_unit_behind, split_unit};
 use super::records::Records;
 use super::value::{has_leading_zero, is_null, loses_digits, number, real};
 use crate::moment::{self, Moment};
@@ -19,6 +19,8 @@ pub(super) struct Form {
     pub(super) is_inferred: bool,
     /// Whether the first values name their zones, so that the report names none for others.
     pub(super) is_zoned: bool,
+    /// The unit behind each number.
+    pub(super) unit: Option<String>,
 }
 
 /// What was decided for a column, and why.
@@ -55,26 +57,47 @@ fn shown((line, text): (u64, &str)) -> String {
     format!("{start:?} in line {line}")
 }
 
-fn moments(texts: &[(u64, &str)], order: Option<DateOrder>) -> Option<Vec<Moment>> {
-    texts.iter().map(|(_, text)| moment::parse(text, order)).collect()
+/// A time in an order that was found, or is told.
+fn time_in(text: &str, order: Option<DateOrder>, options: &ImportOptions) -> Option<Moment> {
+    if order.is_some() && order == options.date_order {
+        return moment::parse_told(text, order);
+    }
+    moment::parse(text, order)
+}
+
+fn moments(
+    texts: &[(u64, &str)],
+    order: Option<DateOrder>,
+    options: &ImportOptions,
+) -> Option<Vec<Moment>> {
+    texts.iter().map(|(_, text)| time_in(text, order, options)).collect()
 }
 
 /// A text of a column of times.
 pub(super) fn time(text: &str, form: &Form, options: &ImportOptions) -> Option<Moment> {
     let counted = || moment::counted(text, options.epoch?, form.decimal_comma);
-    moment::parse(text, form.order).or_else(counted)
+    time_in(text, form.order, options).or_else(counted)
 }
 
 /// The orders of day and month in which all texts are times.
 fn orders(texts: &[(u64, &str)], options: &ImportOptions) -> Vec<Option<DateOrder>> {
-    if let Some(order) = options.date_order {
-        return vec![Some(order)];
+    let are_times = |order: &Option<DateOrder>| moments(texts, *order, options).is_some();
+    if options.date_order.is_some() && !options.assumes_order {
+        return vec![options.date_order];
     }
-    if moments(texts, None).is_some() {
-        return vec![None];
+    let assumed = options.date_order.is_some().then_some(options.date_order);
+    if let Some(order) = [None].into_iter().chain(assumed).find(are_times) {
+        return vec![order];
     }
     let both = [Some(DateOrder::DayFirst), Some(DateOrder::MonthFirst)];
-    both.into_iter().filter(|order| moments(texts, *order).is_some()).collect()
+    both.into_iter().filter(are_times).collect()
+}
+
+/// Whether all texts are times in one order, in which years may have two digits.
+fn have_short_years(texts: &[(u64, &str)]) -> bool {
+    [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::YearFirst]
+        .into_iter()
+        .any(|order| texts.iter().all(|(_, text)| moment::parse_told(text, Some(order)).is_some()))
 }
 
 fn whole(text: &str) -> bool {
@@ -182,8 +205,17 @@ pub(super) fn decide(
         order,
         is_inferred: wanted.is_none(),
         is_zoned: is_zoned(texts, order, options),
+        unit: None,
     };
+    let with_unit = || unit_behind(texts).filter(|_| options.has_units);
     if let Some(data_type) = wanted {
+        if data_type == DataType::Float64
+            && let Some((unit, decimal_comma)) = with_unit()
+        {
+            let why = format!("declared by the caller; the unit {unit:?} is behind the numbers");
+            let form = Form { decimal_comma, unit: Some(unit), ..form(None) };
+            return Decision { data_type, form, why, zone: None, is_doubtful: false };
+        }
         let order = match orders(texts, options)[..] {
             [only] if data_type.is_time() => only,
             _ => None,
@@ -232,6 +264,12 @@ pub(super) fn decide(
         let mark = if file_comma { " with a decimal comma" } else { "" };
         return plain(DataType::Float64, format!("the first {count} values are numbers{mark}"));
     };
+    if let Some((unit, decimal_comma)) = with_unit() {
+        let why =
+            format!("the first {count} values are numbers with the unit {unit:?} behind them");
+        let form = Form { decimal_comma, unit: Some(unit), ..form(None) };
+        return Decision { form, ..plain(DataType::Float64, why) };
+    }
     time_or_text(texts, not_number, mark, options)
 }
 
@@ -251,9 +289,15 @@ fn time_or_text(
     };
     let doubtful = |why: String| Decision { is_doubtful: true, ..text(why) };
     match orders(texts, options)[..] {
+        [] if have_short_years(texts) => {
+            return doubtful(format!(
+                "the year of {} has two digits; say the order of year, month and day with dateOrder",
+                shown(not_number)
+            ));
+        }
         [] => {}
         [order] => {
-            let found = moments(texts, order).unwrap_or_default();
+            let found = moments(texts, order, options).unwrap_or_default();
             let digits = found.iter().map(|moment| moment.digits).max().unwrap_or_default();
             let data_type = match digits {
                 0..=3 => DataType::Timestamp,
@@ -269,10 +313,14 @@ fn time_or_text(
             }
             let order_told = match (order, options.date_order) {
                 (None, _) => "",
+                (order, told) if options.assumes_order && order == told => {
+                    ", in the order of such files; dateOrder says another one"
+                }
                 (Some(DateOrder::DayFirst), None) => ", the day first, as one day is above 12",
                 (Some(DateOrder::MonthFirst), None) => ", the month first, as one day is above 12",
                 (Some(DateOrder::DayFirst), _) => ", the day first, as dateOrder says",
                 (Some(DateOrder::MonthFirst), _) => ", the month first, as dateOrder says",
+                (Some(DateOrder::YearFirst), _) => ", the year first, as dateOrder says",
             };
             let count = texts.len();
             return Decision {
@@ -350,16 +398,15 @@ fn time_or_text(
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
 }
 
-/// Whether a text is a number and its unit, such as `5.01 V DC` or `95%`.
-fn has_unit_behind(text: &str) -> bool {
-    let text = text.trim();
-    let is_part = |part: char| part.is_ascii_digit() || "+-.,".contains(part);
-    let (value, rest) = text.split_at(text.find(|part| !is_part(part)).unwrap_or(text.len()));
-    let unit = rest.split_whitespace().next().unwrap_or_default();
-    // Without a mark between them, digits and a letter may be the name of a place.
-    let is_apart = rest.starts_with(' ') || unit == "%" || value.contains(['.', ',']);
-    let is_number = number(value, false).is_some() || number(value, true).is_some();
-    is_apart && is_number && layout::is_unit(unit)
+/// The unit behind all of these numbers, and whether their decimals have a comma; `None` where they
+/// are not all of one unit.
+fn unit_behind(texts: &[(u64, &str)]) -> Option<(String, bool)> {
+    let (_, unit) = split_unit(texts.first()?.1);
+    let is_one = |text: &str| has_unit_behind(text) && split_unit(text).1.trim() == unit.trim();
+    let are_numbers =
+        |comma: &bool| texts.iter().all(|(_, text)| number(split_unit(text).0, *comma).is_some());
+    let comma = [false, true].into_iter().find(are_numbers)?;
+    first_other(texts, is_one).is_none().then(|| (unit.trim().to_owned(), comma))
 }
 
 /// What the report says of a column of texts whose values are mostly numbers or times: the first
@@ -450,7 +497,9 @@ pub(super) struct LastText {
 
 /// Whether all texts name their zones, and the request names none for others.
 fn is_zoned(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> bool {
-    let all = || moments(texts, order).is_some_and(|all| all.iter().all(|at| at.offset.is_some()));
+    let all = || {
+        moments(texts, order, options).is_some_and(|all| all.iter().all(|at| at.offset.is_some()))
+    };
     !options.names_zone && !texts.is_empty() && all()
 }
 
@@ -460,7 +509,7 @@ fn zone_of(
     order: Option<DateOrder>,
     options: &ImportOptions,
 ) -> Option<String> {
-    let found = moments(texts, order)?;
+    let found = moments(texts, order, options)?;
     let mut names: Vec<String> = Vec::new();
     for moment in &found {
         let name = match moment.offset {
@@ -480,7 +529,7 @@ fn zone_of(
 
 /// What the report adds for times that have no zone.
 fn assumed(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> String {
-    let found = moments(texts, order).unwrap_or_default();
+    let found = moments(texts, order, options).unwrap_or_default();
     if found.iter().any(|moment| moment.offset.is_none()) {
         format!("; times without a zone are taken as {}", options.zone.name())
     } else {

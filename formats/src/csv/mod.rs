@@ -3,10 +3,12 @@
 
 mod blocks;
 mod columns;
+mod encoding;
 mod form;
 mod head;
 mod header;
 mod layout;
+mod made;
 mod quick;
 mod reader;
 mod records;
@@ -32,9 +34,11 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, Place, Result};
 
+pub(crate) use self::encoding::Encoding;
 use self::form::{Decision, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text};
 use self::header::Header;
 use self::layout::Clock;
+use self::made::Made;
 use self::reader::CsvReader;
 use self::records::Records;
 use self::sniff::has_values_only;
@@ -66,8 +70,8 @@ pub(crate) struct CsvImport<'r> {
     reader: CsvReader<'r>,
     options: ImportOptions,
     header: Header,
-    /// The times of the rows, if no column has them, and the column that they are.
-    clock: Option<(Clock, Column)>,
+    /// The columns that no field of a line has.
+    made: Vec<(Made, Column)>,
     /// The records that types were inferred from.
     first: Option<Records>,
     inferred: Vec<Decision>,
@@ -102,8 +106,8 @@ impl<'r> CsvImport<'r> {
     /// Finds the form of the text, and reads its header.
     ///
     /// # Errors
-    /// `InvalidArgument` for an empty text, one that is not UTF-8, a header without names, a
-    /// repeated name, and options that do not go together; `Io`.
+    /// `InvalidArgument` for an empty text, a header without names, a repeated name, and options
+    /// that do not go together; `Io`.
     pub(crate) fn new(input: impl Read + 'r, mut options: ImportOptions) -> Result<Self> {
         let named_clock = Clock::named(&options)?;
         let mut reader = CsvReader::new(Box::new(input), &options)?;
@@ -123,14 +127,20 @@ impl<'r> CsvImport<'r> {
                 options.null_texts = Some(known.chain(layout.nulls.iter().cloned()).collect());
                 options.quotes_nulls = true;
             }
+            options.has_units = layout.has_units;
+            if options.date_order.is_none() && layout.date_order.is_some() {
+                options.date_order = layout.date_order;
+                options.assumes_order = true;
+            }
         }
         let clock = named_clock.or_else(|| layout.and_then(|found| found.clock));
-        let clock = clock.map(|clock| (clock, clock.column(&header.names)));
+        let segments = layout.and_then(|found| found.segments.as_ref());
+        let made = Made::all(clock, segments, &header.names);
         Ok(Self {
             reader,
             options,
             header,
-            clock,
+            made,
             first: None,
             inferred: Vec::new(),
             workers: None,
@@ -272,8 +282,9 @@ impl<'r> CsvImport<'r> {
         let mark = self.mark(records, &types);
         let mut columns = Vec::with_capacity(schema.columns().len());
         for (column, field) in schema.columns().iter().zip(fields) {
-            let (source, told) = match field {
-                Some(at) => {
+            let made = self.made_at(column).and_then(|at| Some((at, self.made.get(at)?.0.why())));
+            let (source, told) = match (field, made) {
+                (Some(at), _) => {
                     let field = self.header.field(at);
                     let decision = match self.inferred.get(at) {
                         Some(decision) => decision.clone(),
@@ -284,17 +295,13 @@ impl<'r> CsvImport<'r> {
                     let Decision { form, why, zone, .. } = decision;
                     (ColumnSource::Field(field, form), ColumnNote::new(why).time_zone(zone))
                 }
-                None if is_numbered(column) => (ColumnSource::RowNumbers, numbered::told()),
-                None if self.is_clock(column) => {
-                    let why =
-                        "the start and the interval of the rows, as no column has their times";
-                    (ColumnSource::Times, ColumnNote::new(why))
-                }
-                None if column.column_type == ColumnType::Nullable => {
+                (None, _) if is_numbered(column) => (ColumnSource::RowNumbers, numbered::told()),
+                (None, Some((at, why))) => (ColumnSource::Made(at), ColumnNote::new(why)),
+                (None, None) if column.column_type == ColumnType::Nullable => {
                     let why = "the file has no such column".to_owned();
                     (ColumnSource::Nulls, ColumnNote::new(why))
                 }
-                None => {
+                (None, None) => {
                     return Err(Error::invalid(format!(
                         "there is no column {:?}; only NULLABLE columns may be left out",
                         column.name
@@ -310,11 +317,11 @@ impl<'r> CsvImport<'r> {
         Ok(Plan { shape: self.reader.shape, options: self.options.clone(), columns, unnamed })
     }
 
-    /// Whether a column of the table is the one of the times of rows.
-    fn is_clock(&self, column: &Column) -> bool {
-        self.clock.as_ref().is_some_and(|(_, clock)| {
-            clock.name == column.name && clock.data_type == column.data_type
-        })
+    /// Which of the columns that no field has a column of the table is.
+    fn made_at(&self, column: &Column) -> Option<usize> {
+        self.made
+            .iter()
+            .position(|(_, made)| made.name == column.name && made.data_type == column.data_type)
     }
 
     /// Reads ahead of the rows that are parsed.
@@ -336,10 +343,13 @@ impl<'r> CsvImport<'r> {
         let arrays = rows
             .arrays
             .into_iter()
-            .map(|array| match (array, &self.clock) {
-                (Built::Array(array), _) => Ok(array),
-                (Built::Times, Some((clock, _))) => clock.times(file_first, rows.count),
-                (Built::RowNumbers | Built::Times, _) => Ok(numbered::numbers(first, rows.count)),
+            .map(|array| match array {
+                Built::Array(array) => Ok(array),
+                Built::RowNumbers => Ok(numbered::numbers(first, rows.count)),
+                Built::Made(at) => match self.made.get(at) {
+                    Some((made, _)) => made.values(file_first, rows.count),
+                    None => Err(Error::corrupt("internal error: a column is not made; report it")),
+                },
             })
             .collect::<Result<_>>()?;
         RecordBatch::try_new(schema.arrow().clone(), arrays)
@@ -399,7 +409,7 @@ impl RowSource for CsvImport<'_> {
             let column = Column::new(about.name.clone(), decision.data_type);
             let mut column = column.column_type(ColumnType::Nullable);
             column.properties.extend(about.properties.iter().cloned());
-            if let Some(unit) = &about.unit {
+            if let Some(unit) = about.unit.as_ref().or(decision.form.unit.as_ref()) {
                 column.properties.insert("unit".to_owned(), unit.clone());
             }
             if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {
@@ -408,9 +418,7 @@ impl RowSource for CsvImport<'_> {
             columns.push(column);
             self.inferred.push(decision);
         }
-        if let Some((_, column)) = &self.clock {
-            columns.insert(0, column.clone());
-        }
+        columns.splice(0..0, self.made.iter().map(|(_, column)| column.clone()));
         self.doubt(&records, &mark)?;
         self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
         match self.options.index.as_deref() {
@@ -473,7 +481,13 @@ impl RowSource for CsvImport<'_> {
 
     /// What the caller should look at, because it may not be what the file means.
     fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
+        let assumed = self.reader.encoding.line().map(|line| {
+            format!(
+                "line {line} has bytes that are not UTF-8, so the text was read as Windows-1252; \
+                 encoding says otherwise"
+            )
+        });
+        self.warnings.iter().cloned().chain(assumed).collect()
     }
 
     /// What the header of an instrument says.

@@ -5,6 +5,7 @@ use std::io::Read;
 use stationdb::{Error, Result};
 
 use super::blocks::{Block, Blocks};
+use super::encoding::{Assumed, decoded};
 use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
 use super::records::{Records, Shape, parse, parse_names};
@@ -16,6 +17,8 @@ use crate::options::ImportOptions;
 /// A reader of records.
 pub(super) struct CsvReader<'r> {
     blocks: Blocks<'r>,
+    /// Whether an encoding was assumed.
+    pub(super) encoding: Assumed,
     pub(super) dialect: Dialect,
     pub(super) shape: Shape,
 }
@@ -26,8 +29,11 @@ impl<'r> CsvReader<'r> {
     /// # Errors
     /// As [`sniff`]; `Io`.
     pub(super) fn new(input: Box<dyn Read + 'r>, options: &ImportOptions) -> Result<Self> {
-        let mut input =
+        let encoding = Assumed::default();
+        let (input, is_utf16) =
             utf8(input).map_err(|error| at_line(Error::io("reading the CSV text", error), 1))?;
+        let mut input =
+            if is_utf16 { input } else { decoded(input, options.encoding, encoding.clone()) };
         let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
         let dialect = sniff(&head, options)?;
         let shape = Shape {
@@ -42,7 +48,7 @@ impl<'r> CsvReader<'r> {
         let line_end = if dialect.is_cr { b'\r' } else { b'\n' };
         let footer = options.footer_lines;
         let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end, footer);
-        Ok(Self { blocks, dialect, shape })
+        Ok(Self { blocks, encoding, dialect, shape })
     }
 
     /// The columns of the header, one for each field of a line. One without a name has an empty one.
@@ -118,6 +124,7 @@ impl<'r> CsvReader<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv::Encoding;
     use crate::limits;
     use stationdb::Place;
 
@@ -140,7 +147,11 @@ mod tests {
     fn read(text: &[u8], by_byte: bool) -> Result<(Vec<String>, Rows)> {
         let (mut whole, mut slow) = (text, Drop(text));
         let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
-        let options = ImportOptions { separator: Some(b','), ..ImportOptions::default() };
+        let options = ImportOptions {
+            separator: Some(b','),
+            encoding: Some(Encoding::Utf8),
+            ..ImportOptions::default()
+        };
         let mut reader = CsvReader::new(Box::new(input), &options)?;
         let columns = reader.header(&options)?;
         let names: Vec<String> = columns.into_iter().map(|column| column.name).collect();

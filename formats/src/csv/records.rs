@@ -198,7 +198,8 @@ impl Scan {
         let (end, len) = match self.peek() {
             None if !self.broken.is_empty() => {
                 return Err(self.fault(
-                    "a value is not UTF-8; save the text as UTF-8 (in spreadsheets: CSV UTF-8)",
+                    "a value is not in the encoding of the text; save it as UTF-8 (in spreadsheets: \
+                     CSV UTF-8), or name its encoding",
                 ));
             }
             None => (End::Input, 0),

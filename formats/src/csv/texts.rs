@@ -22,6 +22,8 @@ pub(crate) struct Texts {
     /// Whether decimals have a comma, if the text says so, and its separator.
     pub(crate) decimal_comma: Option<bool>,
     pub(crate) separator: u8,
+    /// The line from which on the text was read as Windows-1252 because it is not UTF-8.
+    pub(crate) assumed_from: Option<u64>,
 }
 
 impl Texts {
@@ -63,6 +65,7 @@ impl Texts {
             }
             texts.chunks.push((first, records));
         }
+        texts.assumed_from = reader.encoding.line();
         Ok(texts)
     }
 

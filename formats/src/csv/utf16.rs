@@ -3,12 +3,12 @@
 use std::io::{self, Cursor, Read};
 
 /// Bytes that are read at a time.
-const READ_BYTES: usize = 64 * 1024;
+pub(super) const READ_BYTES: usize = 64 * 1024;
 /// A byte that no UTF-8 has: it stands for what is no character, so that its line is told.
-const NO_CHARACTER: u8 = 0xff;
+pub(super) const NO_CHARACTER: u8 = 0xff;
 
 /// Reads some bytes. Returns their number; 0 at the end.
-fn some(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+pub(super) fn some(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(into) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -17,11 +17,11 @@ fn some(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// The text of an input as UTF-8.
+/// The text of an input as UTF-8, and whether it had a mark. One without a mark stays as it is.
 ///
 /// # Errors
 /// Those of the input.
-pub(super) fn utf8<'r>(mut input: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+pub(super) fn utf8<'r>(mut input: impl Read + 'r) -> io::Result<(Box<dyn Read + 'r>, bool)> {
     let mut mark = vec![0; 2];
     let mut filled = 0;
     while let Some(room) = mark.get_mut(filled..).filter(|room| !room.is_empty()) {
@@ -34,9 +34,10 @@ pub(super) fn utf8<'r>(mut input: impl Read + 'r) -> io::Result<Box<dyn Read + '
     let unit = match mark[..] {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(Box::new(Cursor::new(mark).chain(input))),
+        _ => return Ok((Box::new(Cursor::new(mark).chain(input)), false)),
     };
-    Ok(Box::new(Utf16 { input, unit, bytes: Vec::new(), text: Cursor::default() }))
+    let (bytes, text) = (Vec::new(), Cursor::default());
+    Ok((Box::new(Utf16 { input, unit, bytes, text }), true))
 }
 
 /// A text in UTF-16 behind its mark.
@@ -115,7 +116,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Vec<u8> {
         let few = if bytes.len() < 100 { 1 } else { 997 };
         let mut text = Vec::new();
-        utf8(Slow(bytes, few)).unwrap().read_to_end(&mut text).unwrap();
+        utf8(Slow(bytes, few)).unwrap().0.read_to_end(&mut text).unwrap();
         text
     }
 

@@ -23,7 +23,8 @@ use crate::options::ImportOptions;
 pub(super) enum ColumnSource {
     Field(usize, Form),
     RowNumbers,
-    Times,
+    /// One that is made from the numbers of rows in the file.
+    Made(usize),
     Nulls,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct Plan {
 pub(super) enum Built {
     Array(ArrayRef),
     RowNumbers,
-    Times,
+    Made(usize),
 }
 
 /// The columns of some rows.
@@ -75,7 +76,7 @@ impl Plan {
                 build(column, records, *at, form, &self.options).map(Built::Array)
             }
             ColumnSource::RowNumbers => Ok(Built::RowNumbers),
-            ColumnSource::Times => Ok(Built::Times),
+            ColumnSource::Made(at) => Ok(Built::Made(*at)),
             ColumnSource::Nulls => {
                 let nulls = new_null_array(&arrow_type(column.data_type), records.len());
                 Ok(Built::Array(nulls))

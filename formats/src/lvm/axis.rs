@@ -59,7 +59,7 @@ fn moment_of(date: &str, time: &str, options: &ImportOptions) -> Option<moment::
     let (digits, rest) = part.split_at(digits);
     let digits = digits.get(..DIGITS).unwrap_or(digits);
     let mark = if digits.is_empty() { "" } else { "." };
-    moment::parse(&format!("{date} {whole}{mark}{digits}{rest}"), options.date_order)
+    moment::parse_told(&format!("{date} {whole}{mark}{digits}{rest}"), options.date_order)
 }
 
 impl Axis {

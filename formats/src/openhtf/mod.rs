@@ -41,8 +41,9 @@ pub use crate::results::ResultOptions as ImportOptions;
 use record::Record;
 pub use report::ImportReport;
 
+use crate::opened::SourceFile;
 use crate::result_format::ResultFormat;
-use crate::results::commit::{Original, commit};
+use crate::results::commit::{Kind, Original, commit};
 use crate::results::file::whole_file;
 use crate::results::{ResultFile, ResultsReport};
 
@@ -80,9 +81,17 @@ pub fn import(session: &Session, record: &[u8], options: &ImportOptions) -> Resu
 pub(crate) static FILE: ResultFile = ResultFile {
     is_start: file::is_start,
     extensions: &["json"],
-    import: |session, path, options, control| {
-        import_results(&session.with_control(control), &whole_file(path)?, options)
+    import: |session, file, options, control| {
+        import_results(&session.with_control(control), &whole_file(file)?, options)
     },
+};
+
+static KIND: Kind = Kind {
+    format: ResultFormat::OpenHtf,
+    noun: "the OpenHTF record",
+    sum_property: "openhtf.sha256",
+    extension: "openhtf.json",
+    mime_type: "application/json",
 };
 
 fn import_results(
@@ -91,15 +100,7 @@ fn import_results(
     options: &ImportOptions,
 ) -> Result<ResultsReport> {
     let Record { result, file_name } = record::read(record, options)?;
-    let original = Original {
-        bytes: record,
-        name: Some(&file_name),
-        format: ResultFormat::OpenHtf,
-        noun: "the OpenHTF record",
-        sum_property: "openhtf.sha256",
-        extension: "openhtf.json",
-        mime_type: "application/json",
-    };
+    let original = Original { bytes: record, name: Some(&file_name), kind: &KIND };
     commit(session, original, vec![result], options)
 }
 
@@ -125,6 +126,7 @@ pub fn import_file(
     options: &ImportOptions,
 ) -> Result<ImportReport> {
     let path = path.as_ref();
-    import(session, &whole_file(path)?, options)
+    SourceFile::open(path)
+        .and_then(|file| import(session, &whole_file(file)?, options))
         .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }

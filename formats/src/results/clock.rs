@@ -44,7 +44,7 @@ impl Clock {
     /// `InvalidArgument` for a time that cannot be placed: it does not occur in its zone, or occurs
     /// twice, or is outside of the years that are stored.
     pub(crate) fn read(&self, text: &str) -> Result<Option<LocalTime>> {
-        let Some(moment) = moment::parse(text, self.order) else { return Ok(None) };
+        let Some(moment) = moment::parse_told(text, self.order) else { return Ok(None) };
         let micros = moment
             .count(DataType::TimestampMicros, self.zone, true)
             .map_err(|why| Error::invalid(format!("the time {text:?} {why}")))?;

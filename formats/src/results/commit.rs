@@ -20,20 +20,26 @@ use super::step::{NewResult, NewStep};
 use super::text::hex;
 use crate::result_format::ResultFormat;
 
+/// What the files of a format are.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) format: ResultFormat,
+    /// What a file is in messages, such as `the OpenHTF record`.
+    pub(crate) noun: &'static str,
+    /// The property that has the sum of the bytes.
+    pub(crate) sum_property: &'static str,
+    /// The end of the name of a file that has none.
+    pub(crate) extension: &'static str,
+    pub(crate) mime_type: &'static str,
+}
+
 /// The file that results come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Original<'o> {
     pub(crate) bytes: &'o [u8],
     /// Its name, if it has one.
     pub(crate) name: Option<&'o str>,
-    pub(crate) format: ResultFormat,
-    /// What it is in messages, such as `the OpenHTF record`.
-    pub(crate) noun: &'static str,
-    /// The property that has the sum of the bytes.
-    pub(crate) sum_property: &'static str,
-    /// The end of the file's name, if it has none.
-    pub(crate) extension: &'static str,
-    pub(crate) mime_type: &'static str,
+    pub(crate) kind: &'o Kind,
 }
 
 /// A content that was written, and the file that it becomes.
@@ -72,7 +78,7 @@ fn file_name(original: Original<'_>, first: Option<&NewResult>) -> String {
         let serial = request.and_then(|request| request.serial_number.clone());
         let start = request.and_then(|request| request.started_at);
         let start = start.map_or(0, |start| start.timestamp_millis()).to_string();
-        let parts = serial.into_iter().chain([start, original.extension.to_owned()]);
+        let parts = serial.into_iter().chain([start, original.kind.extension.to_owned()]);
         parts.collect::<Vec<_>>().join(".")
     };
     let name = original.name.map_or_else(of_result, str::to_owned);
@@ -89,7 +95,7 @@ fn refuse_again(
         return Ok(());
     }
     let query = QueryResultsRequest::new()
-        .filter(format!("properties[\"{}\"] == @0", original.sum_property))
+        .filter(format!("properties[\"{}\"] == @0", original.kind.sum_property))
         .substitutions([sum])
         .projection([ResultProjection::Id])
         .take(1);
@@ -99,7 +105,7 @@ fn refuse_again(
     let id = found.id.unwrap_or_default();
     Err(Error::conflict(format!(
         "{} was imported before, as the result {id}; import it again only to have it twice",
-        original.noun
+        original.kind.noun
     ))
     .with_resource("TestResult", id.as_str()))
 }
@@ -118,7 +124,7 @@ fn contents(
         let content = attachment.content.as_deref()?;
         Some((attachment.name.as_str(), attachment.mime_type.as_deref(), content))
     });
-    let all = files.chain([(name, Some(original.mime_type), original.bytes)]);
+    let all = files.chain([(name, Some(original.kind.mime_type), original.bytes)]);
     all.map(|(name, mime_type, content)| {
         let mut writer = session.write_file(&Control::default())?;
         writer
@@ -145,7 +151,8 @@ fn create(
         .into_iter()
         .map(|Content { writer, request }| transaction.commit_file(writer, request));
     let files = files.collect::<Result<Vec<FileId>>>()?;
-    let mut report = ResultsReport { files: files.clone(), ..ResultsReport::new(original.format) };
+    let mut report =
+        ResultsReport { files: files.clone(), ..ResultsReport::new(original.kind.format) };
     let Some((file, attached)) = files.split_last() else {
         return Err(Error::corrupt("internal error: a file was not written; report it"));
     };
@@ -160,7 +167,7 @@ fn create(
         let own: Vec<&FileId> = attached.by_ref().take(own).collect();
         let mut request = result.request;
         let properties = request.properties.get_or_insert_default();
-        properties.insert(original.sum_property.to_owned(), Some(sum.to_owned()));
+        properties.insert(original.kind.sum_property.to_owned(), Some(sum.to_owned()));
         request.workspace.clone_from(&options.workspace);
         let ids = own.iter().copied().chain([file]);
         let request = request.file_ids(ids.map(FileId::to_string));

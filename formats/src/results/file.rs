@@ -1,24 +1,24 @@
 //! Files of results, read whole.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use stationdb::{Error, Result};
 
 use crate::limits::WHOLE_FILE_BYTES;
-use crate::opened::open;
+use crate::opened::SourceFile;
 
 /// The bytes of a file.
 ///
 /// # Errors
 /// `Io` with the name of the file; `LimitExceeded` for too many.
-pub(crate) fn whole_file(path: &Path) -> Result<Vec<u8>> {
-    read_up_to(path, WHOLE_FILE_BYTES)
+pub(crate) fn whole_file(file: SourceFile) -> Result<Vec<u8>> {
+    read_up_to(file, WHOLE_FILE_BYTES)
 }
 
-fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>> {
+fn read_up_to(file: SourceFile, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?
+    let path = file.path().to_owned();
+    file.into_read()
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
@@ -30,20 +30,6 @@ fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>> {
         )));
     }
     Ok(bytes)
-}
-
-/// Imports a file, whose name is that of the attached one.
-///
-/// # Errors
-/// As [`whole_file`] and those of `import`, with the name of the file.
-pub(crate) fn import_file<T>(
-    path: &Path,
-    import: impl FnOnce(&[u8], Option<&str>) -> Result<T>,
-) -> Result<T> {
-    let bytes = whole_file(path)?;
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    import(&bytes, name.as_deref())
-        .map_err(|error| error.context(format_args!("importing {}", path.display())))
 }
 
 /// The last part of a path of any system.
@@ -62,8 +48,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.json");
         std::fs::write(&path, [b'7'; 100]).unwrap();
-        assert_eq!(read_up_to(&path, 100).unwrap().len(), 100);
-        let error = read_up_to(&path, 99).unwrap_err();
+        let read = |limit| read_up_to(SourceFile::open(&path).unwrap(), limit);
+        assert_eq!(read(100).unwrap().len(), 100);
+        let error = read(99).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LimitExceeded);
         assert!(error.message().contains("a.json") && error.message().contains("99"), "{error}");
     }

@@ -17,6 +17,7 @@ mod status;
 pub(crate) mod step;
 pub(crate) mod text;
 mod told;
+pub(crate) mod whole;
 
 pub(crate) use clock::Clock;
 pub(crate) use limits::{LimitTexts, limit_entries};

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResultOptions {
-    /// The part number of the results, instead of that in the file.
+    /// The part number of the results, instead of that in the file, such as `PART_TYP` of STDF.
     pub part_number: Option<String>,
     /// The workspace of everything that is created; the session's default when absent.
     pub workspace: Option<String>,
@@ -21,7 +21,7 @@ pub struct ResultOptions {
     pub again: bool,
     /// The zone of times without one, such as `+02:00` or `Europe/Berlin`; UTC when absent.
     /// `REFUSE` refuses them. Names need the feature `zones`. Records of `OpenHTF` have no such
-    /// times.
+    /// times, and STDF has no others.
     pub time_zone: Option<String>,
     /// The columns of members in CSV, by the names of the members; members without one have the
     /// column with one of their usual names. An empty name keeps a member without a column.

@@ -39,10 +39,10 @@ use crate::csv::Texts;
 use crate::limits::{RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
 use crate::options::ImportOptions as TextOptions;
 use crate::result_format::ResultFormat;
-use crate::results::commit::{Original, commit};
-use crate::results::file::import_file as import_whole;
+use crate::results::commit::Kind;
 use crate::results::parameter::number;
 use crate::results::step::NewResult;
+use crate::results::whole::WholeFormat;
 use crate::results::{Clock, ResultFile, ResultsReport, Told};
 
 pub use options::ImportOptions;
@@ -70,29 +70,20 @@ pub use options::ImportOptions;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Result<ResultsReport> {
-    import_named(session, bytes, None, options)
+    WHOLE.import(session, bytes, None, options)
 }
 
-fn import_named(
-    session: &Session,
-    bytes: &[u8],
-    name: Option<&str>,
-    options: &ImportOptions,
-) -> Result<ResultsReport> {
-    let (results, mut told) = read(bytes, options)?;
-    told.note_starts(&results);
-    let original = Original {
-        bytes,
-        name,
+static WHOLE: WholeFormat<ImportOptions> = WholeFormat {
+    kind: Kind {
         format: ResultFormat::Csv,
         noun: "the CSV file of results",
         sum_property: "results_csv.sha256",
         extension: "results.csv",
         mime_type: "text/csv",
-    };
-    let report = commit(session, original, results, &options.common)?;
-    Ok(ResultsReport { warnings: told.finish(), ..report })
-}
+    },
+    read,
+    common: |options| &options.common,
+};
 
 /// Imports the text in a file.
 ///
@@ -115,16 +106,16 @@ pub fn import_file(
     path: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<ResultsReport> {
-    import_whole(path.as_ref(), |bytes, name| import_named(session, bytes, name, options))
+    WHOLE.import_file(session, path.as_ref(), options)
 }
 
 /// The format in the table of formats. No bytes tell it from other CSV.
 pub(crate) static FILE: ResultFile = ResultFile {
     is_start: |_| false,
     extensions: &[],
-    import: |session, path, options, control| {
+    import: |session, file, options, control| {
         let options = ImportOptions::new().common(options.clone());
-        import_file(&session.with_control(control), path, &options)
+        WHOLE.import_open(&session.with_control(control), file, &options)
     },
 };
 
@@ -152,6 +143,9 @@ fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)>
     let mut clock = Clock::new(options.common.time_zone.as_deref())?;
     clock.order = options.date_order;
     let mut told = Told::default();
+    if let Some(line) = texts.assumed_from {
+        told.note(line, "bytes are not UTF-8, so the text was read as Windows-1252 from there on");
+    }
     let mut columns = Columns::find(texts.names(), options).map_err(context)?;
     check_guesses(&texts, &mut columns, &clock, &mut told);
     let comma = options.decimal_comma.or(texts.decimal_comma);

@@ -2,9 +2,9 @@
 
 use stationdb::{Error, ErrorKind};
 
+use super::ImportOptions;
 use super::import::read_parts;
 use super::lot::Lot;
-use super::options::ImportOptions;
 use super::records::Records;
 
 fn record(number: (u8, u8), body: &[u8]) -> Vec<u8> {
@@ -73,7 +73,7 @@ fn a_lot_with_very_many_counts_has_a_warning() {
         lot.take(&record).unwrap();
     }
     assert_eq!(lot.properties().len(), 2_000);
-    lot.finish(None);
+    lot.finish(None, None);
     let warnings = std::mem::take(&mut lot.warnings).into_texts();
     let told = warnings.iter().any(|text| text.starts_with("600 records have no room"));
     assert!(told, "{warnings:?}");

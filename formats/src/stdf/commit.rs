@@ -14,9 +14,9 @@ use stationdb::{Control, Error, OwnedTransaction, Result, Session};
 
 use super::counts::PartCounts;
 use super::lot::Lot;
-use super::options::{ImportOptions, ImportReport};
 use super::part::{Key, Part};
 use super::unfinished;
+use super::{ImportOptions, ImportReport};
 
 /// The property with the SHA-256 of a file.
 pub(super) const SUM: &str = "stdf.sha256";

@@ -1,13 +1,12 @@
 //! STDF among the formats of files: how a file is known, and how it is imported.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use stationdb::{Control, Result, Session};
 
-use super::import::import_file;
+use super::import::import_open;
 use super::input;
-use super::options::ImportOptions;
+use crate::opened::SourceFile;
 use crate::result_format::ResultFormat;
 use crate::results::{ResultFile, ResultOptions, ResultsReport};
 
@@ -21,7 +20,8 @@ pub(crate) static FILE: ResultFile = ResultFile {
 /// Whether bytes are the record FAR, as they are or decompressed.
 fn is_start(start: &[u8]) -> bool {
     let mut header = Vec::with_capacity(4);
-    let read = input::open(start).map(|bytes| bytes.take(4).read_to_end(&mut header));
+    let control = Control::default();
+    let read = input::open(start, &control).map(|bytes| bytes.take(4).read_to_end(&mut header));
     read.is_ok() && matches!(header[..], [2, 0, 0, 10] | [0, 2, 0, 10])
 }
 
@@ -32,13 +32,11 @@ pub(crate) fn is_packed(start: &[u8]) -> bool {
 
 fn import_results(
     session: &Session,
-    path: &Path,
+    file: SourceFile,
     options: &ResultOptions,
     control: &Control,
 ) -> Result<ResultsReport> {
-    let ResultOptions { part_number, workspace, again, time_zone, .. } = options.clone();
-    let options = ImportOptions { part_number, workspace, time_zone, again };
-    let created = import_file(session, path, &options, control)?;
+    let created = import_open(session, file, options, control)?;
     Ok(ResultsReport {
         results: created.results,
         steps: created.steps,

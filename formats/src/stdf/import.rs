@@ -1,7 +1,7 @@
 //! The import of a file, from its first record to its last.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 use stationdb::{Control, Error, Result, Session};
@@ -9,8 +9,9 @@ use stationdb::{Control, Error, Result, Session};
 use super::commit::{Portions, Sink, refuse_again};
 use super::input::{self, Summed};
 use super::lot::Lot;
-use super::options::{ImportOptions, ImportReport};
 use super::records::Records;
+use super::{ImportOptions, ImportReport};
+use crate::opened::SourceFile;
 
 /// Records between two looks at the control.
 const RECORDS_PER_LOOK: u64 = 1024;
@@ -27,7 +28,8 @@ const RECORDS_PER_LOOK: u64 = 1024;
 /// another version than 4; `Conflict` for a file of which there is a visible work item, with its
 /// id, unless [`ImportOptions::again`] is set; `LimitExceeded` for more than 1,000,000 parts,
 /// 200,000 tests or 256 MiB of steps under test; `Io`; `Cancelled` and `DeadlineExceeded` by
-/// `control`; the errors of creating work items, results and steps. After an error nothing of the
+/// `control`, also while bytes are decompressed; `LimitExceeded` for more than 16 MiB that are more than
+/// 500 times their compressed bytes; the errors of creating work items, results and steps. After an error nothing of the
 /// file is stored.
 ///
 /// ```
@@ -58,7 +60,7 @@ pub(super) fn import_in(
     portions: Portions,
 ) -> Result<ImportReport> {
     let lot = Lot::new(options)?;
-    let mut records = Records::over(Summed::new(input::open(input)?))?;
+    let mut records = Records::over(Summed::new(input::open(input, control)?))?;
     let mut sink = Sink::new(session, options, control, portions);
     read(&mut records, &mut sink, lot, control)
         .and_then(|lot| sink.finish(lot, &records.into_input().sum()))
@@ -83,7 +85,7 @@ fn read<'o>(
             sink.take(part, &mut lot)?;
         }
     }
-    lot.finish(records.cut());
+    lot.finish(records.cut(), records.padding());
     Ok(lot)
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn read_parts(data: &[u8]) -> usize {
         }
     }
     let cut = records.cut().map(str::to_owned);
-    lot.finish(cut.as_deref());
+    lot.finish(cut.as_deref(), records.padding());
     parts
 }
 
@@ -129,22 +131,35 @@ pub fn import_file(
     options: &ImportOptions,
     control: &Control,
 ) -> Result<ImportReport> {
-    let path = path.as_ref();
-    let open = || {
-        File::open(path)
-            .map_err(|error| Error::io(format_args!("reading {}", path.display()), error))
-    };
-    let all = || {
-        if !options.again {
-            let mut records = Records::over(Summed::new(input::open(open()?)?))?;
-            while records.next_record()?.is_some() {
-                if records.position().is_multiple_of(RECORDS_PER_LOOK) {
-                    control.check()?;
-                }
+    SourceFile::open(path.as_ref()).and_then(|file| import_open(session, file, options, control))
+}
+
+/// Imports a file that is open. A pipe, which is read once, is refused at its end if it was imported
+/// before, and then leaves nothing either.
+pub(super) fn import_open(
+    session: &Session,
+    file: SourceFile,
+    options: &ImportOptions,
+    control: &Control,
+) -> Result<ImportReport> {
+    let path = file.path().to_owned();
+    let all = || match file.rewound()? {
+        Err(mut pipe) => import(session, &mut pipe, options, control),
+        Ok(mut file) => {
+            if !options.again {
+                refuse_again(session, &sum(&mut file, control)?)?;
+                file.seek(SeekFrom::Start(0))
+                    .map_err(|error| Error::io("reading an STDF file from its begin", error))?;
             }
-            refuse_again(session, &records.into_input().sum())?;
+            import(session, &mut file, options, control)
         }
-        import(session, &mut open()?, options, control)
     };
     all().map_err(|error| error.context(format_args!("importing {}", path.display())))
+}
+
+/// The sum of the bytes of a file.
+fn sum(file: &mut File, control: &Control) -> Result<String> {
+    let mut records = Records::over(Summed::new(input::open(file, control)?))?;
+    while records.next_record()?.is_some() {}
+    Ok(records.into_input().sum())
 }

@@ -6,10 +6,10 @@ use stationdb::chrono::{DateTime, SecondsFormat, Utc};
 use stationdb::work_items::CreateWorkItemRequest;
 use stationdb::{Error, Result};
 
+use super::ImportOptions;
 use super::counts::{ALL, Counts};
 use super::fields;
 use super::known::{Tests, byte};
-use super::options::ImportOptions;
 use super::part::{OfLot, Open, Part};
 use super::pins::Pins;
 use super::records::Record;
@@ -327,8 +327,13 @@ impl<'o> Lot<'o> {
         hard.into_iter().chain(soft).chain(wafer).collect()
     }
 
-    /// Ends the file. `cut` says where it was cut.
-    pub(super) fn finish(&mut self, cut: Option<&str>) {
+    /// Ends the file. `cut` says where it was cut, `padding` where zeros stand instead of a record.
+    pub(super) fn finish(&mut self, cut: Option<&str>, padding: Option<u64>) {
+        if let Some(at) = padding {
+            self.warnings.tell(format!(
+                "from byte {at} on the file has zeros instead of records; what follows is left out"
+            ));
+        }
         if let Some(cut) = cut {
             self.warnings.tell(format!("the file was cut: {cut}; what is whole was imported"));
         } else if !self.has_ended {

@@ -37,13 +37,13 @@ mod import;
 mod input;
 mod known;
 mod lot;
-mod options;
 mod part;
 mod pass;
 mod pins;
 #[cfg(test)]
 mod portions_tests;
 mod records;
+mod report;
 mod scale;
 mod setting;
 mod steps;
@@ -52,13 +52,14 @@ mod unfinished;
 mod value;
 mod warnings;
 
+pub use crate::results::ResultOptions as ImportOptions;
 pub use fields::{Field, RECORD_TYPES, RecordType};
 pub(crate) use file::{FILE, is_packed};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use import::read_parts;
 pub use import::{import, import_file};
-pub use options::{ImportOptions, ImportReport};
 pub use records::{Record, Records};
+pub use report::ImportReport;
 pub use tables::{Tables, tables};
 pub use unfinished::remove_unfinished;
 pub use value::{Bits, ByteOrder, List, Value};

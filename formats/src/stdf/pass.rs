@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::io::{Read, Seek as _, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stationdb::{Error, Result};
+use stationdb::{Control, Error, Result};
 
 use super::fields::{FTR, MPR, PIR, PRR, PTR, RecordType, STR};
+use super::input;
 use super::records::{Record, Records};
 use crate::parquet::ReadSeek;
 
@@ -55,10 +56,10 @@ impl Pass {
     ///
     /// # Errors
     /// As [`Records::new`].
-    pub(super) fn new(input: &Shared) -> Result<Self> {
+    pub(super) fn new(input: &Shared, control: &Control) -> Result<Self> {
         let begin = input.0.lock().unwrap_or_else(PoisonError::into_inner).seek(SeekFrom::Start(0));
         begin.map_err(|error| Error::io("reading an STDF file from its begin", error))?;
-        let records = Records::new(input.clone())?;
+        let records = Records::over(input::open(input.clone(), control)?)?;
         Ok(Self { records, number: 0, part: 0, open: HashMap::new() })
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use stationdb::{Error, Result};
+use stationdb::{Control, Error, Result};
 
 use super::decode::Decoder;
 use super::fields::{FAR, Field, RecordType, record_type};
@@ -117,6 +117,8 @@ pub struct Records<R> {
     /// Where `from` is in the file.
     position: u64,
     cut: Option<String>,
+    /// Where zeros stand instead of a record.
+    padding: Option<u64>,
 }
 
 impl<'i> Records<Box<dyn Read + 'i>> {
@@ -126,7 +128,7 @@ impl<'i> Records<Box<dyn Read + 'i>> {
     /// `Io`; `InvalidArgument` for bytes that do not begin with the record FAR; `Unsupported` for
     /// another version than 4, and for the floating point numbers of a VAX.
     pub fn new(input: impl Read + 'i) -> Result<Self> {
-        Self::over(input::open(input)?)
+        Self::over(input::open(input, &Control::default())?)
     }
 }
 
@@ -141,6 +143,7 @@ impl<R: Read> Records<R> {
             order: ByteOrder::Little,
             position: 0,
             cut: None,
+            padding: None,
         };
         records.fill(HEADER_BYTES + 2)?;
         let (order, cpu, version) = match *records.unread() {
@@ -182,6 +185,26 @@ impl<R: Read> Records<R> {
         self.cut.as_deref()
     }
 
+    /// Where zeros stand instead of a record, as tapes and disks that were filled up have them: known
+    /// after the last record. What follows them is no record either.
+    #[must_use]
+    pub fn padding(&self) -> Option<u64> {
+        self.padding
+    }
+
+    /// Reads what is left, which has no records.
+    fn drain(&mut self) -> Result<()> {
+        self.padding = Some(self.position);
+        let position = self.position;
+        while self.to > self.from {
+            self.position += (self.to - self.from) as u64;
+            self.from = self.to;
+            self.fill(1)?;
+        }
+        self.position = position;
+        Ok(())
+    }
+
     /// What the records were read from.
     pub(super) fn into_input(self) -> R {
         self.input
@@ -220,12 +243,16 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// The next record; `None` at the end of the file, also within a record.
+    /// The next record; `None` at the end of the file, also within a record, and where zeros begin.
     ///
     /// # Errors
     /// `Io`; `InvalidArgument` for damaged compressed bytes.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         let Some((number, length)) = self.header()? else { return Ok(None) };
+        if (number, length) == ((0, 0), 0) {
+            self.drain()?;
+            return Ok(None);
+        }
         let record_type = record_type(number.0, number.1);
         let whole = HEADER_BYTES + length;
         self.fill(whole)?;

@@ -67,7 +67,7 @@ pub fn tables(
     control: &Control,
 ) -> Result<Tables> {
     let input = Shared::new(input);
-    let mut pass = Pass::new(&input)?;
+    let mut pass = Pass::new(&input, control)?;
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut looks = 0..;
     while let Some((record, ..)) = pass.next()? {
@@ -99,7 +99,7 @@ pub struct Tables {
 }
 
 impl TableSource for Tables {
-    fn advance(&mut self, _: &Control) -> Result<bool> {
+    fn advance(&mut self, control: &Control) -> Result<bool> {
         let Some((known, count)) = self.types.get(self.at).copied() else {
             self.table = None;
             return Ok(false);
@@ -112,7 +112,7 @@ impl TableSource for Tables {
         let name = before.into_iter().chain([known.name.to_owned()]).collect::<Vec<_>>();
         table.name = Some(name.join(" "));
         let warnings = self.warning.take().into_iter().collect();
-        let pass = Pass::new(&self.input)?;
+        let pass = Pass::new(&self.input, control)?;
         self.table = Some((request, Rows { known, count, pass, warnings }));
         Ok(true)
     }

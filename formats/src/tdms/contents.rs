@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use stationdb::tables::readers::foreign;
 use stationdb::{Control, Error, Result};
 
-use super::fields::Fields;
 use super::input::{Input, damaged};
 use super::layout::{Layout, Layouts, Listed};
 use super::segment::{INDEX_MARK, LEAD_IN, LeadIn, MARK, ObjectFields, Path, RawData, RawIndex};
+use super::sizes;
 use super::types::{Kind, Value};
+use super::unread::Sizes;
 use crate::limits;
 
 /// The properties of an object.
@@ -32,6 +33,8 @@ pub(super) struct Object {
     pub(super) parts: Vec<Part>,
     /// Whether its values are those of scalers, from which scales compute them.
     pub(super) is_raw: bool,
+    /// The code of its type, if that is not read, and where it is in the file.
+    pub(super) unread: Option<(u32, u64)>,
     /// The number of values.
     pub(super) len: u64,
 }
@@ -66,6 +69,9 @@ struct Pass<'i> {
     form: (bool, bool),
     /// Names and texts that are not UTF-8.
     replaced: u64,
+    /// The sizes of values that are not read, and the number of properties that have such values.
+    sizes: Sizes,
+    left_out: u64,
     version: Option<u32>,
     /// Segments that were finished and have a part of a chunk, and where the first one is.
     partial: (u64, u64),
@@ -104,6 +110,8 @@ pub(super) fn read(input: &mut Input, control: &Control) -> Result<Contents> {
         metadata_is_whole: false,
         form: (false, false),
         replaced: 0,
+        sizes: Sizes::default(),
+        left_out: 0,
         version: None,
         partial: (0, 0),
         warnings: Vec::new(),
@@ -133,6 +141,12 @@ impl Pass<'_> {
             self.warnings.push(format!(
                 "{} names and properties have bytes that are not UTF-8; each is replaced by U+FFFD",
                 self.replaced
+            ));
+        }
+        if self.left_out > 0 {
+            self.warnings.push(format!(
+                "{} properties have extended-precision floats, which are not read, and are left out",
+                self.left_out
             ));
         }
         Ok(Contents { objects: self.objects, layouts: self.layouts, warnings: self.warnings })
@@ -178,8 +192,11 @@ impl Pass<'_> {
         } else {
             false
         };
-        if has_changed || self.form != form {
-            let layout = Layout::new(&self.list, &lead)?;
+        let was_known = self.layout.as_ref().is_none_or(|(layout, _)| layout.is_known);
+        if has_changed || self.form != form || !was_known {
+            let len = end - data;
+            let is_known = sizes::learn(&mut self.sizes, &self.list, &lead, len, is_unfinished)?;
+            let layout = Layout::new(&self.list, &lead, self.sizes, is_known)?;
             let number = self.layouts.number(&layout, limits::TDMS_PLACES)?;
             (self.layout, self.form) = (Some((layout, number)), form);
         }
@@ -212,9 +229,8 @@ impl Pass<'_> {
                 }
             }
         }
-        let mut fields = Fields::new(&bytes, at, lead.is_big);
-        for _ in 0..fields.count(12, "objects")? {
-            self.object(ObjectFields::read(&mut fields)?)?;
+        for object in ObjectFields::all(&bytes, at, lead.is_big)? {
+            self.object(object)?;
         }
         self.check_parts(lead.at)?;
         std::mem::swap(&mut self.metadata, &mut bytes);
@@ -243,6 +259,7 @@ impl Pass<'_> {
             properties: Properties::new(),
             parts: Vec::new(),
             is_raw: false,
+            unread: None,
             len: 0,
         });
         self.numbers.insert(path.to_vec(), number);
@@ -253,6 +270,7 @@ impl Pass<'_> {
 
     fn object(&mut self, found: ObjectFields<'_>) -> Result<()> {
         let number = self.number(found.path, found.at)?;
+        self.left_out += found.unread.len() as u64;
         if let Some(object) = self.objects.get_mut(number) {
             for (name, value) in found.properties {
                 let Some(value) = value else { continue };
@@ -306,11 +324,16 @@ impl Pass<'_> {
     /// Notes the types of the values, which stay the same in all segments.
     fn check_parts(&mut self, at: u64) -> Result<()> {
         for listed in self.list.iter().filter(|listed| listed.has_data) {
+            let mut unread = None;
             let (parts, is_raw): (Vec<Part>, bool) = match &listed.raw {
                 None => continue,
                 Some(RawIndex::Plain { kind: Kind::Void, .. }) => continue,
                 Some(RawIndex::Plain { kind, .. }) => {
                     (vec![Part { kind: *kind, scaler: None }], false)
+                }
+                Some(RawIndex::Unread(index)) => {
+                    unread = Some((index.code, index.at));
+                    (Vec::new(), false)
                 }
                 Some(RawIndex::Daqmx(index)) => {
                     let part = |scaler: &super::segment::Scaler| Part {
@@ -321,9 +344,12 @@ impl Pass<'_> {
                 }
             };
             let Some(object) = self.objects.get_mut(listed.object) else { continue };
-            if object.parts.is_empty() {
-                (object.parts, object.is_raw) = (parts, is_raw);
-            } else if (&object.parts, object.is_raw) != (&parts, is_raw) {
+            let code = |of: Option<(u32, u64)>| of.map(|(code, _)| code);
+            if object.parts.is_empty() && object.unread.is_none() {
+                (object.parts, object.is_raw, object.unread) = (parts, is_raw, unread);
+            } else if (&object.parts, object.is_raw, code(object.unread))
+                != (&parts, is_raw, code(unread))
+            {
                 return Err(damaged(
                     at,
                     format_args!(
@@ -339,6 +365,14 @@ impl Pass<'_> {
     fn raw_data(&mut self, lead: &LeadIn, data: u64, end: u64, is_unfinished: bool) -> Result<()> {
         let Some((layout, number)) = self.layout.take() else { return Ok(()) };
         let len = end - data;
+        if !layout.is_known {
+            if is_unfinished {
+                let what = "it has values that are not read, so none of its values are found";
+                self.unfinished(lead.at, what);
+            }
+            self.layout = Some((layout, number));
+            return Ok(());
+        }
         let chunks = len.checked_div(layout.bytes).unwrap_or_default();
         if chunks > 0 {
             self.layouts.push(data, chunks, number, limits::TDMS_RUNS)?;

@@ -23,6 +23,10 @@ impl<'b> Fields<'b> {
         self.base + self.at as u64
     }
 
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// An error at the position.
     pub(super) fn error(&self, why: impl std::fmt::Display) -> Error {
         damaged(self.position(), why)

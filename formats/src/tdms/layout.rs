@@ -7,6 +7,7 @@ use stationdb::{Error, Result};
 use super::input::damaged;
 use super::segment::{LeadIn, RawIndex};
 use super::types::Kind;
+use super::unread::Sizes;
 
 /// An object of a segment: its number, its raw data as far as it was told, and whether the segment
 /// has some.
@@ -48,6 +49,8 @@ enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Layout {
     pub(super) is_big: bool,
+    /// Whether the bytes of a chunk are known; else none of its values are read.
+    pub(super) is_known: bool,
     form: Form,
     /// In the order of the file.
     pub(super) slots: Vec<Slot>,
@@ -59,18 +62,31 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of the raw data of a segment.
+    /// The layout of the raw data of a segment. `is_known` says whether all sizes are.
     ///
     /// # Errors
     /// `InvalidArgument` for raw data that cannot lie so.
-    pub(super) fn new(list: &[Listed], lead: &LeadIn) -> Result<Self> {
+    pub(super) fn new(
+        list: &[Listed],
+        lead: &LeadIn,
+        sizes: Sizes,
+        is_known: bool,
+    ) -> Result<Self> {
         let fault = |why: &str| damaged(lead.at, why);
-        let mut plain: Vec<(usize, Kind, u64, u64)> = Vec::new();
+        let too_long = || fault("its raw data are longer than any file");
+        // Each with its values, their bytes, and the bytes of one; none for texts.
+        let mut plain: Vec<(usize, Kind, u64, u64, Option<u64>)> = Vec::new();
         let mut daqmx = Vec::new();
         for listed in list.iter().filter(|listed| listed.has_data) {
             match &listed.raw {
                 Some(RawIndex::Plain { kind, count, bytes }) => {
-                    plain.push((listed.object, *kind, *count, *bytes));
+                    let size = kind.size().map(|size| size as u64);
+                    plain.push((listed.object, *kind, *count, *bytes, size));
+                }
+                Some(RawIndex::Unread(_)) if !is_known => {}
+                Some(RawIndex::Unread(index)) => {
+                    let (bytes, size) = sizes.of(index);
+                    plain.push((listed.object, Kind::Void, index.count, bytes, Some(size)));
                 }
                 Some(RawIndex::Daqmx(index)) => daqmx.push((listed.object, index)),
                 None => return Err(fault("an object has raw data that were never described")),
@@ -81,13 +97,13 @@ impl Layout {
         }
         let mut layout = Self {
             is_big: lead.is_big,
+            is_known,
             form: Form::Contiguous,
             slots: Vec::with_capacity(plain.len()),
             sorted: Vec::new(),
             buffers: Vec::new(),
             bytes: 0,
         };
-        let too_long = || fault("its raw data are longer than any file");
         if !daqmx.is_empty() {
             layout.form = Form::Buffers;
             let widths = daqmx.first().map_or(&[][..], |(_, index)| &index.widths);
@@ -127,11 +143,11 @@ impl Layout {
             return Ok(layout.sorted());
         }
         if lead.is_interleaved && !plain.is_empty() {
-            let has_texts = plain.iter().any(|(_, kind, ..)| kind.size().is_none());
+            let has_texts = plain.iter().any(|(.., size)| size.is_none());
             if has_texts && plain.len() > 1 {
                 return Err(fault("texts cannot be interleaved with other values"));
             }
-            if plain.iter().any(|(_, _, count, _)| Some(count) != plain.first().map(|p| &p.2)) {
+            if plain.iter().any(|(_, _, count, ..)| Some(count) != plain.first().map(|p| &p.2)) {
                 return Err(fault("its interleaved channels have different numbers of values"));
             }
             // A single channel of texts is contiguous.
@@ -139,12 +155,13 @@ impl Layout {
                 layout.form = Form::Interleaved;
             }
         }
-        let row: u64 = plain.iter().filter_map(|(_, kind, ..)| kind.size()).sum::<usize>() as u64;
+        let sizes = plain.iter().filter_map(|(.., size)| *size);
+        let row = sizes.fold(0u64, u64::saturating_add);
         let is_row = layout.form == Form::Interleaved;
         let mut column = 0;
-        for (object, kind, count, bytes) in plain {
-            let size = kind.size().unwrap_or_default() as u64;
-            let is_text = kind.size().is_none();
+        for (object, kind, count, bytes, size) in plain {
+            let is_text = size.is_none();
+            let size = size.unwrap_or_default();
             layout.slots.push(Slot {
                 object,
                 part: 0,
@@ -156,7 +173,7 @@ impl Layout {
                 bit: None,
                 buffer: 0,
             });
-            column += size;
+            column = column.saturating_add(size);
             layout.bytes = layout.bytes.checked_add(bytes).ok_or_else(too_long)?;
         }
         Ok(layout.sorted())

@@ -22,9 +22,11 @@ mod limits_tests;
 mod rows;
 mod scaling;
 mod segment;
+mod sizes;
 mod tables;
 mod time;
 mod types;
+mod unread;
 
 use stationdb::tables::{ImportTableRequest, SourceTable, TableSource};
 use stationdb::{Control, Error, Result};

@@ -7,6 +7,7 @@ use stationdb::{Error, Result};
 use super::fields::Fields;
 use super::input::damaged;
 use super::types::{Kind, Value};
+use super::unread::{self, Unread};
 
 /// What a segment of a file begins with.
 pub(super) const MARK: &[u8; 4] = b"TDSm";
@@ -77,6 +78,8 @@ impl LeadIn {
 pub(super) enum RawIndex {
     /// As values of a type. `bytes` is their number in a chunk.
     Plain { kind: Kind, count: u64, bytes: u64 },
+    /// As values of a type that is not read.
+    Unread(Unread),
     /// In the buffers of devices.
     Daqmx(Arc<Daqmx>),
 }
@@ -122,23 +125,54 @@ pub(super) struct ObjectFields<'b> {
     pub(super) at: u64,
     pub(super) raw: RawData,
     pub(super) properties: Vec<(String, Option<Value>)>,
+    /// Properties whose type is not read.
+    pub(super) unread: Vec<String>,
 }
 
 impl<'b> ObjectFields<'b> {
-    /// Reads the next object.
+    /// Reads the objects of metadata that begin at a position.
+    ///
+    /// Extended-precision floats among the properties may have several sizes. One is taken with which
+    /// the metadata end where their segment says.
     ///
     /// # Errors
-    /// `InvalidArgument` for damaged metadata; `Unsupported` for a type that is not read.
-    pub(super) fn read(fields: &mut Fields<'b>) -> Result<Self> {
+    /// `InvalidArgument` for damaged metadata; `Unsupported` for a type whose size is not known.
+    pub(super) fn all(bytes: &'b [u8], at: u64, is_big: bool) -> Result<Vec<Self>> {
+        let (mut failed, mut is_misled) = (None, false);
+        for size in unread::EXTENDED_BYTES {
+            let mut fields = Fields::new(bytes, at, is_big);
+            let found = fields.count(12, "objects").and_then(|count| {
+                (0..count)
+                    .map(|_| Self::read(&mut fields, size as usize))
+                    .collect::<Result<Vec<_>>>()
+            });
+            match found {
+                Ok(objects)
+                    if fields.is_at_end()
+                        || objects.iter().all(|object| object.unread.is_empty()) =>
+                {
+                    return Ok(objects);
+                }
+                Ok(_) => is_misled = true,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        match failed.filter(|_| !is_misled) {
+            Some(error) => Err(error),
+            None => Err(Error::unsupported(format!(
+                "a property in the metadata at byte {at} of the TDMS file has extended-precision \
+                 floats, which are not read, and their bytes do not lead to the end of the \
+                 metadata; write another value, or leave it out"
+            ))),
+        }
+    }
+
+    /// Reads the next object. An extended-precision float takes `extended` bytes.
+    fn read(fields: &mut Fields<'b>, extended: usize) -> Result<Self> {
         let at = fields.position();
         let path = fields.text()?;
-        let unsupported = |at: u64, of: &str, what: &str| {
-            let path = String::from_utf8_lossy(path);
-            Error::unsupported(format!(
-                "{of} of the TDMS object {path} has {what}, at byte {at}, which are not read; \
-                 write other values, or leave them out"
-            ))
-        };
         let raw = match fields.u32()? {
             NO_DATA => RawData::Absent,
             AS_BEFORE => RawData::AsBefore,
@@ -146,23 +180,38 @@ impl<'b> ObjectFields<'b> {
                 let daqmx = Daqmx::read(fields, header == DIGITAL_LINE)?;
                 RawData::New(RawIndex::Daqmx(Arc::new(daqmx)))
             }
-            _ => {
+            len => {
                 let at = fields.position();
-                let kind = Kind::of_code(fields.u32()?)
-                    .map_err(|what| unsupported(at, "the raw data", &what))?;
-                RawData::New(plain(fields, kind)?)
+                let code = fields.u32()?;
+                RawData::New(match Kind::of_code(code) {
+                    Some(kind) => plain(fields, kind)?,
+                    None => RawIndex::Unread(Unread::read(fields, len, code, at)?),
+                })
             }
         };
         let count = fields.count(8, "properties")?;
-        let mut properties = Vec::with_capacity(count);
+        let (mut properties, mut unread) = (Vec::with_capacity(count), Vec::new());
         for _ in 0..count {
             let name = String::from_utf8_lossy(fields.text()?).into_owned();
             let at = fields.position();
-            let kind = Kind::of_code(fields.u32()?)
-                .map_err(|what| unsupported(at, &format!("the property {name:?}"), &what))?;
-            properties.push((name, Value::read(fields, kind)?));
+            let code = fields.u32()?;
+            match Kind::of_code(code) {
+                Some(kind) => properties.push((name, Value::read(fields, kind)?)),
+                None if unread::is_extended(code) => {
+                    fields.take(extended)?;
+                    unread.push(name);
+                }
+                None => {
+                    return Err(Error::unsupported(format!(
+                        "the property {name:?} of the TDMS object {} has {}, at byte {at}, which \
+                         are not read; write another value, or leave it out",
+                        String::from_utf8_lossy(path),
+                        unread::name(code)
+                    )));
+                }
+            }
         }
-        Ok(Self { path, at, raw, properties })
+        Ok(Self { path, at, raw, properties, unread })
     }
 }
 
@@ -218,7 +267,7 @@ impl Daqmx {
         }
         let is_raw = code == DAQMX_RAW;
         if !is_raw {
-            let kind = Kind::of_code(code).ok();
+            let kind = Kind::of_code(code);
             let has_kind = kind.is_some() && scalers.iter().all(|found| Some(found.kind) == kind);
             if scalers.len() != 1 || !has_kind {
                 return Err(fields.error("the scaler of a DAQmx channel has another type than it"));

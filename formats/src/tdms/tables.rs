@@ -1,6 +1,6 @@
 //! The tables of a file: a group is a table, a channel a column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use stationdb::tables::{Column, ColumnNote, ColumnType, DataType};
@@ -11,6 +11,7 @@ use super::contents::{Contents, Object, Part, Properties};
 use super::scaling::{self, Scaling, Source, Unscaled};
 use super::segment::Path;
 use super::types::Kind;
+use super::unread;
 use crate::options::{ImportOptions, some_of};
 use crate::{limits, numbered};
 
@@ -87,6 +88,8 @@ struct Group<'c> {
     object: Option<usize>,
     channels: Vec<usize>,
     empty: Vec<String>,
+    /// Channels of types that are not read, with what their values are.
+    unread: Vec<(String, String)>,
 }
 
 /// The tables of a file.
@@ -114,6 +117,9 @@ pub(super) fn plan(
                 group.name,
                 some_of(&group.empty)
             ));
+        }
+        if !group.unread.is_empty() {
+            warnings.push(unread_told(&group));
         }
         if group.channels.len() > limits::IMPORT_COLUMNS {
             return Err(Error::limit(format!(
@@ -147,13 +153,45 @@ pub(super) fn plan(
             tables.push(table);
         }
     }
-    if tables.is_empty() {
-        return Err(Error::invalid(
-            "no channel of the TDMS file has values, so there is no table to import",
-        ));
+    match tables.last_mut() {
+        // What was told of the last groups, if they have no table.
+        Some(last) => last.warnings.append(&mut warnings),
+        None => return Err(without_tables(objects)),
     }
     apply_options(&mut tables, options)?;
     Ok(tables)
+}
+
+/// What the report says of the channels of a group that are not read.
+fn unread_told(group: &Group<'_>) -> String {
+    let whats: BTreeSet<&str> = group.unread.iter().map(|(_, what)| what.as_str()).collect();
+    let all = whats.into_iter().map(|what| {
+        let of_it = group.unread.iter().filter(|(_, other)| other == what);
+        let names: Vec<String> = of_it.map(|(name, _)| name.clone()).collect();
+        format!("{} ({what})", some_of(&names))
+    });
+    format!(
+        "channels of the group {:?} have values that are not read, and are left out: {}; write \
+         them as DBL to have them",
+        group.name,
+        all.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// The error of a file from which nothing can be imported.
+fn without_tables(objects: &[Object]) -> Error {
+    let unread = objects.iter().find_map(|object| Some((object, object.unread?)));
+    match unread {
+        Some((object, (code, at))) => Error::unsupported(format!(
+            "no channel of the TDMS file has values that are read: those of {} are {}, at byte {at}; \
+             write other values",
+            object.path.text(),
+            unread::name(code)
+        )),
+        None => {
+            Error::invalid("no channel of the TDMS file has values, so there is no table to import")
+        }
+    }
 }
 
 /// The groups that have channels, in the order of the file.
@@ -163,13 +201,24 @@ fn groups(objects: &[Object]) -> Vec<Group<'_>> {
     for (at, object) in objects.iter().enumerate() {
         let (Path::Group(name) | Path::Channel(name, _)) = &object.path else { continue };
         let number = *numbers.entry(name).or_insert_with(|| {
-            groups.push(Group { name, object: None, channels: Vec::new(), empty: Vec::new() });
+            groups.push(Group {
+                name,
+                object: None,
+                channels: Vec::new(),
+                empty: Vec::new(),
+                unread: Vec::new(),
+            });
             groups.len() - 1
         });
         let Some(group) = groups.get_mut(number) else { continue };
-        match &object.path {
-            Path::Channel(_, channel) if object.len == 0 => group.empty.push(channel.clone()),
-            Path::Channel(..) => group.channels.push(at),
+        match (&object.path, object.unread) {
+            (Path::Channel(_, channel), Some((code, _))) => {
+                group.unread.push((channel.clone(), unread::name(code)));
+            }
+            (Path::Channel(_, channel), None) if object.len == 0 => {
+                group.empty.push(channel.clone());
+            }
+            (Path::Channel(..), None) => group.channels.push(at),
             _ => group.object = Some(at),
         }
     }

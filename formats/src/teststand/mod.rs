@@ -36,8 +36,8 @@ use std::path::Path;
 use stationdb::{Result, Session};
 
 use crate::result_format::ResultFormat;
-use crate::results::commit::{Original, commit};
-use crate::results::file::import_file as import_whole;
+use crate::results::commit::Kind;
+use crate::results::whole::WholeFormat;
 use crate::results::{ResultFile, ResultOptions, ResultsReport};
 use crate::xml;
 
@@ -62,29 +62,20 @@ use crate::xml;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ResultOptions) -> Result<ResultsReport> {
-    import_named(session, bytes, None, options)
+    WHOLE.import(session, bytes, None, options)
 }
 
-fn import_named(
-    session: &Session,
-    bytes: &[u8],
-    name: Option<&str>,
-    options: &ResultOptions,
-) -> Result<ResultsReport> {
-    let (results, mut told) = report::read(bytes, options)?;
-    told.note_starts(&results);
-    let original = Original {
-        bytes,
-        name,
+static WHOLE: WholeFormat = WholeFormat {
+    kind: Kind {
         format: ResultFormat::TestStand,
         noun: "the TestStand report",
         sum_property: "teststand.sha256",
         extension: "teststand.xml",
         mime_type: "application/xml",
-    };
-    let report = commit(session, original, results, options)?;
-    Ok(ResultsReport { warnings: told.finish(), ..report })
-}
+    },
+    read: report::read,
+    common: |options| options,
+};
 
 /// Imports the reports of a file with this path.
 ///
@@ -108,7 +99,7 @@ pub fn import_file(
     path: impl AsRef<Path>,
     options: &ResultOptions,
 ) -> Result<ResultsReport> {
-    import_whole(path.as_ref(), |bytes, name| import_named(session, bytes, name, options))
+    WHOLE.import_file(session, path.as_ref(), options)
 }
 
 /// The format in the table of formats.
@@ -117,9 +108,8 @@ pub(crate) static FILE: ResultFile = ResultFile {
         xml::begins(start, |text| text.contains("<Reports") || text.contains("<Report "))
     },
     extensions: &[],
-    import: |session, path, options, control| {
-        let session = session.with_control(control);
-        import_whole(path, |bytes, name| import_named(&session, bytes, name, options))
+    import: |session, file, options, control| {
+        WHOLE.import_open(&session.with_control(control), file, options)
     },
 };
 

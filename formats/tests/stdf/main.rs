@@ -4,6 +4,7 @@ mod builder;
 mod damaged;
 mod files;
 mod outline;
+mod packed;
 mod parts;
 mod peers;
 #[path = "../../../tests/common/python.rs"]

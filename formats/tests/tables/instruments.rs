@@ -176,6 +176,110 @@ fn texts_in_utf_16_become_the_tables_of_their_characters() {
     }
 }
 
+/// Loggers and spreadsheets of Western Europe save degrees and micros in one byte each.
+#[test]
+fn texts_in_windows_1252_are_read_and_it_is_told() {
+    let (_store, session) = session();
+    let read = |request: ImportTableRequest, bytes: &[u8]| {
+        session.import_csv(request, &mut &*bytes, &Control::default())
+    };
+    let new = ImportTableRequest::new;
+    let text = b"Zeit;Temp (\xb0C);Str\xf6mung (\xb5m/s)\r\n0,5;23,25;1,5\r\n1,5;23,5;2,5\r\n";
+    let names = |answer: &ImportTableResponse| -> Vec<String> {
+        answer.columns.iter().skip(1).map(|column| column.name.clone()).collect()
+    };
+    let answer = read(new(), text).unwrap();
+    assert_eq!(names(&answer), ["Zeit", "Temp (°C)", "Strömung (µm/s)"]);
+    assert_eq!(
+        answer.warnings,
+        [
+            "line 1 has bytes that are not UTF-8, so the text was read as Windows-1252; encoding says \
+          otherwise"
+        ]
+    );
+    let rows = super::dialects::rows(&session, &answer);
+    assert_eq!(rows[1][1..], ["1.5", "23.5", "2.5"].map(|text| Some(text.to_owned())));
+    // The first of such bytes may come late.
+    let late = [&b"i,note\n"[..], &b"1,ok\n".repeat(40_000), b"2,20 \xb0C\n"].concat();
+    let answer = read(new(), &late).unwrap();
+    assert!(answer.warnings[0].contains("line 40002 has bytes"), "{:?}", answer.warnings);
+    let rows = session.get_table_metadata(&answer.id.unwrap()).unwrap().row_count;
+    assert_eq!(rows, Some(40_001));
+    // A preset finds units in them, and an encoding that is said is no assumption.
+    let tagged = b"Zeit;Kanal A\r\n(\xb5s);(mV)\r\n\r\n0,5;1,5\r\n1,5;2,5\r\n";
+    let answer = read(new().encoding("windows-1252"), tagged).unwrap();
+    assert!(answer.warnings.iter().all(|told| !told.contains("UTF-8")), "{:?}", answer.warnings);
+    let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
+    assert_eq!(table.columns.unwrap()[1].properties["unit"], "µs");
+    let euro = b"p\n\x80\n\x80\n";
+    let answer = read(new().encoding("ISO-8859-1").null_texts(["\u{80}"]), euro).unwrap();
+    assert_eq!(answer.columns[1].null_count, 2);
+    // A text of UTF-8 that is damaged is no text of another encoding.
+    for (request, bytes, place) in [
+        (new(), &b"t,\xc3\xb6\n1,2\n3,\xff\n"[..], Place::Line { line: 3, column: None }),
+        (new().encoding("UTF-8"), b"t,v\n1,\xb5\n", Place::Line { line: 2, column: None }),
+        (new(), b"t,v\n1,\x81\n", Place::Line { line: 2, column: None }),
+        (new().encoding("cp437"), b"t,v\n1,2\n", Place::Member("encoding".to_owned())),
+    ] {
+        let error = read(request, bytes).unwrap_err();
+        assert_eq!(error.place(), Some(&place), "{error}");
+        assert!(error.message().contains("encoding"), "{error}");
+    }
+}
+
+/// Spreadsheets write years with two digits in many countries.
+#[test]
+fn dates_with_years_of_two_digits_need_their_order() {
+    let (_store, session) = session();
+    let texts = [
+        ("Datum;U\n31.01.24 14:05;1,5\n01.02.24 14:06;2,5\n", DateOrder::DayFirst),
+        ("Date,U\n1/31/24 2:05 PM,1.5\n2/1/24 2:06 PM,2.5\n", DateOrder::MonthFirst),
+        ("Date,U\n24-01-31 14:05,1.5\n24-02-01 14:06,2.5\n", DateOrder::YearFirst),
+    ];
+    for (text, order) in texts {
+        let answer = import(&session, ImportTableRequest::new(), text);
+        assert_eq!(answer.columns[1].data_type, DataType::String, "{text}");
+        let told = answer.warnings.join("\n");
+        assert!(told.contains("two digits") && told.contains("dateOrder"), "{text}: {told}");
+        let answer = import(&session, ImportTableRequest::new().date_order(order), text);
+        let rows = super::dialects::rows(&session, &answer);
+        let times: Vec<&str> = rows.iter().filter_map(|row| row[1].as_deref()).collect();
+        let expected = ["2024-01-31T14:05:00.000Z", "2024-02-01T14:06:00.000Z"];
+        assert_eq!(times, expected, "{text}");
+        assert_eq!(answer.warnings, [""; 0], "{text}");
+    }
+}
+
+/// A list of segments that its file does not keep is refused.
+#[test]
+fn segments_of_an_oscilloscope_are_as_its_header_lists_them() {
+    let (_store, session) = session();
+    let head =
+        "LECROYWS434,1,Waveform\nSegments,2,SegmentSize,2\nSegment,TrigTime,TimeSinceSegment1\n";
+    let first = "#1,31-Jan-2024 14:05:10,0\n";
+    let rows = "Time,Ampl\n0,0.5\n1,0.5\n0,0.5\n1,0.5\n";
+    let second = "#2,31-Jan-2024 14:05:11,1\n";
+    for (text, part) in [
+        (format!("{head}{first}{rows}"), "lists the triggers of 1"),
+        (format!("{head}{first}{second}{rows}0,0.5\n"), "more rows than the 2"),
+    ] {
+        let request = ImportTableRequest::new();
+        let error =
+            session.import_csv(request, &mut text.as_bytes(), &Control::default()).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
+    assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
+    // They go on in a table that has them.
+    let text = format!("{head}{first}{second}{rows}");
+    let answer = import(&session, ImportTableRequest::new(), &text);
+    assert!(answer.warnings.iter().any(|told| told.contains("2 segments of 2 rows")));
+    let again = ImportTableRequest::new().id(answer.id.clone().unwrap().to_string());
+    let answer = import(&session, again, &text);
+    let numbers: Vec<Option<String>> =
+        super::dialects::rows(&session, &answer).into_iter().map(|row| row[1].clone()).collect();
+    assert_eq!(numbers, ["1", "1", "2", "2", "1", "1", "2", "2"].map(|at| Some(at.to_owned())));
+}
+
 /// What an option or a header cannot mean is refused with its place.
 #[test]
 fn what_no_header_means_is_refused() {

@@ -19,6 +19,7 @@ mod mistake_lists;
 mod mistakes;
 #[path = "../../../tests/common/nesting.rs"]
 mod nesting;
+mod opened;
 mod parquet_files;
 mod prelude;
 mod program_files;

@@ -146,6 +146,16 @@ fn what_is_not_read_is_refused_by_name_and_place() {
     let mut second = beyond.clone();
     second[3] = b'x';
     beyond.extend(second);
+    // Doubles, and values of a type that is not read in so many bytes.
+    let beside = |kind: u32, bytes: usize| {
+        let objects =
+            [object("/'g'/'v'", &values(F64, 2), &[]), object("/'g'/'x'", &values(kind, 2), &[])];
+        segment(&objects, &[doubles(&[1.0, 2.0]), vec![0; bytes]].concat())
+    };
+    let mut odd = values(EXTENDED, 2);
+    odd[0] = 24;
+    odd.extend([0; 4]);
+    let odd = of(&odd);
     let ends = [5u8, 0, 0, 0, 3, 0, 0, 0];
     let index = texts_index(2, 13);
     let falling = segment(&[object("/'g'/'s'", &index, &[])], &[&ends[..], b"abcde"].concat());
@@ -155,11 +165,12 @@ fn what_is_not_read_is_refused_by_name_and_place() {
         (of(&values(EXTENDED, 2)), Unsupported, &["/'g'/'v'", "extended-precision", "byte"][..]),
         (of(&values(0x4f, 2)), Unsupported, &["fixed-point"]),
         (of(&values(0x77, 2)), Unsupported, &["unknown type 0x77"]),
-        (
-            with(Property::Other(EXTENDED, &[0; 16])),
-            Unsupported,
-            &["the property \"p\"", "extended"],
-        ),
+        (beside(0x4f, 32), Unsupported, &["fixed-point", "how many bytes", "byte 0"]),
+        // No size of such floats fits.
+        (beside(EXTENDED, 7), Unsupported, &["extended-precision", "how many bytes"]),
+        (odd, Unsupported, &["takes 24 bytes"]),
+        (with(Property::Other(0x4f, &[0; 16])), Unsupported, &["the property \"p\"", "fixed"]),
+        (with(Property::Other(EXTENDED, &[0; 15])), Unsupported, &["do not lead to the end"]),
         (other, InvalidArgument, &["not a TDMS file"]),
         (b"t,v\n1,2\n".to_vec(), InvalidArgument, &["not a TDMS file"]),
         (Vec::new(), InvalidArgument, &["not a TDMS file"]),

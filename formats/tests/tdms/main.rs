@@ -11,6 +11,7 @@ mod oracle;
 mod python;
 #[path = "../../../tests/common/sizes.rs"]
 mod sizes;
+mod unread;
 
 use std::collections::BTreeMap;
 use std::io::Cursor;

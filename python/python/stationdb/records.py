@@ -512,7 +512,7 @@ DataType = Literal[
     "TIMESTAMP_US",
     "TIMESTAMP_NS",
 ]
-DateOrder = Literal["DAY_FIRST", "MONTH_FIRST"]
+DateOrder = Literal["DAY_FIRST", "MONTH_FIRST", "YEAR_FIRST"]
 DecimationDistribution = Literal["EQUAL_FREQUENCY", "EQUAL_WIDTH"]
 DecimationMethod = Literal["LOSSY", "MAX_MIN", "ENTRY_EXIT"]
 EpochUnit = Literal["S", "MS", "US", "NS"]
@@ -4384,6 +4384,9 @@ class ImportTableRequest(Record):
     null_texts: list[str] | None = None
     #: What comment lines before the header of CSV begin with; `#` when absent, nothing when empty.
     comment_prefix: str | None = None
+    #: The encoding of CSV without a byte order mark: `UTF-8`, `WINDOWS-1252` or `ISO-8859-1`; when
+    #: absent UTF-8, or Windows-1252 if the first bytes that are not ASCII are not UTF-8.
+    encoding: str | None = None
     #: Lines of CSV before its header.
     skip_lines: int | None = None
     #: The form of an instrument or logger that CSV has, such as `TEKTRONIX_MSO`; found in the text
@@ -4408,8 +4411,8 @@ class ImportTableRequest(Record):
     #: The time of the first row of CSV with a sample interval, a number of seconds or a date and
     #: time; 0 when absent, unless the header of an instrument has it.
     start_time: str | None = None
-    #: The order of day and month in dates of CSV such as 01/02/2024; where absent and not clear
-    #: from the values, such a column is text.
+    #: The order of year, month and day in dates of CSV such as 01/02/2024; where absent and not
+    #: clear from the values, such a column is text. With it, years may have two digits.
     date_order: DateOrder | None = None
     #: The zone of times that have none: `UTC` (when absent), an offset such as `+02:00`, a name
     #: such as `Europe/Berlin` (feature `zones`), or `REFUSE`.
@@ -4436,6 +4439,7 @@ class ImportTableRequest(Record):
         ("decimal_separator", "decimalSeparator", None),
         ("null_texts", "nullTexts", None),
         ("comment_prefix", "commentPrefix", None),
+        ("encoding", "encoding", None),
         ("skip_lines", "skipLines", None),
         ("preset", "preset", None),
         ("header", "header", None),

@@ -14,6 +14,8 @@ wire_enum! {
         DayFirst = "DAY_FIRST",
         /// The second of January.
         MonthFirst = "MONTH_FIRST",
+        /// The second of February 2001: the year first, with two digits.
+        YearFirst = "YEAR_FIRST",
     }
 }
 
@@ -65,6 +67,9 @@ record! {
         /// What comment lines before the header of CSV begin with; `#` when absent, nothing when
         /// empty.
         pub comment_prefix: Option<String>,
+        /// The encoding of CSV without a byte order mark: `UTF-8`, `WINDOWS-1252` or `ISO-8859-1`;
+        /// when absent UTF-8, or Windows-1252 if the first bytes that are not ASCII are not UTF-8.
+        pub encoding: Option<String>,
         /// Lines of CSV before its header.
         pub skip_lines: Option<i64>,
         /// The form of an instrument or logger that CSV has, such as `TEKTRONIX_MSO`; found in the
@@ -90,8 +95,8 @@ record! {
         /// The time of the first row of CSV with a sample interval, a number of seconds or a date
         /// and time; 0 when absent, unless the header of an instrument has it.
         pub start_time: Option<String>,
-        /// The order of day and month in dates of CSV such as 01/02/2024; where absent and not
-        /// clear from the values, such a column is text.
+        /// The order of year, month and day in dates of CSV such as 01/02/2024; where absent and
+        /// not clear from the values, such a column is text. With it, years may have two digits.
         pub date_order: Option<DateOrder>,
         /// The zone of times that have none: `UTC` (when absent), an offset such as `+02:00`, a
         /// name such as `Europe/Berlin` (feature `zones`), or `REFUSE`.

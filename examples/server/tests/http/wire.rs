@@ -338,6 +338,8 @@ fn every_operation_has_a_route() {
             "import_csv or import_parquet; the directory would be one of the server",
         ),
         ("import_tdms", "import_tables, of a file that needs seeks"),
+        ("import_source", "import_csv or import_parquet; the file would be one of the server"),
+        ("import_results_source", "create_results; the file would be one of the server"),
         (
             "import_results_file",
             "create_results and create_steps; the path would be one of the server",

@@ -92,7 +92,7 @@ impl Clock {
             return Ok(Some(Self::Seconds { start, interval }));
         }
         let bad = |why: &str| Error::invalid(format!("{text:?} {why}")).at_member("startTime");
-        let start = moment::parse(text, options.date_order)
+        let start = moment::parse_told(text, options.date_order)
             .ok_or_else(|| bad("is neither a number of seconds nor a date and time"))?
             .count(DataType::TimestampNanos, options.zone, false)
             .map_err(bad)?;

@@ -5,18 +5,23 @@
 //! them, and what stands above the names becomes properties of the table.
 
 mod clock;
+mod lines;
 mod names;
 mod presets;
+mod segments;
 
 use std::collections::BTreeMap;
 
-use stationdb::tables::readers as cells;
+use stationdb::tables::{DateOrder, readers as cells};
 use stationdb::{Error, Place, Result};
 
 pub(super) use self::clock::Clock;
-use self::names::unbracketed;
-pub(super) use self::names::{Named, is_unit, number_repeated};
+pub(super) use self::lines::Line;
+use self::lines::{Fields, fields_of};
+pub(super) use self::names::{Named, has_unit_behind, number_repeated, split_unit};
+use self::names::{is_unit, unbracketed};
 pub(super) use self::presets::{NONE, PRESETS, Preset, named};
+pub(super) use self::segments::{SegmentColumn, Segments};
 use super::value::number;
 use crate::limits;
 use crate::lines::invalid;
@@ -31,15 +36,6 @@ const BESIDE_LINES: usize = 60;
 const ROWS: usize = 100;
 /// Separators that are looked for, in the order in which they win a tie; blanks last.
 const SEPARATORS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
-
-/// A line of the first bytes.
-#[derive(Debug)]
-pub(super) struct Line<'h> {
-    /// Its number, from 1, and where it begins.
-    pub(super) number: u64,
-    pub(super) byte: usize,
-    pub(super) text: &'h [u8],
-}
 
 /// What was found of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,6 +54,11 @@ pub(super) struct Layout {
     /// Properties of the table.
     pub(super) properties: BTreeMap<String, String>,
     pub(super) clock: Option<Clock>,
+    pub(super) segments: Option<Segments>,
+    /// The order of year, month and day in its dates, if its maker has one.
+    pub(super) date_order: Option<DateOrder>,
+    /// Whether numbers have their units behind them.
+    pub(super) has_units: bool,
     /// Texts that mean that there is no value.
     pub(super) nulls: Vec<String>,
     /// Columns of numbers that may begin with zeros.
@@ -66,27 +67,7 @@ pub(super) struct Layout {
     pub(super) assumed: Vec<String>,
 }
 
-/// The fields of a line.
-fn split(text: &str, separator: u8) -> Vec<String> {
-    if separator == b' ' {
-        return text.split_ascii_whitespace().map(str::to_owned).collect();
-    }
-    let (mut out, mut field) = (Vec::new(), String::new());
-    let mut is_quoted = false;
-    for character in text.chars() {
-        match character {
-            '"' => is_quoted = !is_quoted,
-            other if other == char::from(separator) && !is_quoted => {
-                out.push(std::mem::take(&mut field).trim().to_owned());
-            }
-            other => field.push(other),
-        }
-    }
-    out.push(field.trim().to_owned());
-    out
-}
-
-fn is_value(text: &str, nulls: &[&str]) -> bool {
+fn is_value(text: &str, preset: &Preset) -> bool {
     let is_time_of_day = || {
         text.contains(':')
             && text.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
@@ -94,43 +75,28 @@ fn is_value(text: &str, nulls: &[&str]) -> bool {
     number(text, false).is_some()
         || number(text, true).is_some()
         || moment::is_time(text)
+        || preset.date_order.is_some() && moment::parse_told(text, preset.date_order).is_some()
+        || preset.has_units && has_unit_behind(text)
         || cells::parse_bool(text).is_some()
         || is_time_of_day()
-        || nulls.contains(&text)
+        || preset.nulls.contains(&text)
 }
 
 /// Whether fields are a row: the first one that is not empty, and at least half of them, are
 /// values, and one is no text that means null.
-fn is_row(fields: &[String], nulls: &[&str]) -> bool {
+fn is_row(fields: &[String], preset: &Preset) -> bool {
     let full: Vec<&str> =
         fields.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-    let values = full.iter().filter(|text| is_value(text, nulls)).count();
-    full.first().is_some_and(|text| is_value(text, nulls))
-        && 2 * values >= full.len()
-        && full.iter().any(|text| is_value(text, &[]))
-}
-
-/// A line with its fields.
-struct Fields {
-    number: u64,
-    byte: usize,
-    text: String,
-    all: Vec<String>,
-}
-
-fn fields_of(lines: &[Line<'_>], separator: u8) -> Vec<Fields> {
-    let fields = |line: &Line<'_>| {
-        let text = String::from_utf8_lossy(line.text).into_owned();
-        Fields { number: line.number, byte: line.byte, all: split(&text, separator), text }
-    };
-    let is_blank = |line: &&Line<'_>| line.text.iter().all(u8::is_ascii_whitespace);
-    lines.iter().filter(|line| !is_blank(line)).map(fields).collect()
+    let values = full.iter().filter(|text| is_value(text, preset)).count();
+    full.first().is_some_and(|text| is_value(text, preset))
+        && (2 * values >= full.len() || preset.has_texts)
+        && full.iter().any(|text| is_value(text, preset) && !preset.nulls.contains(text))
 }
 
 /// The first line of the rows: it and the next one are rows.
-fn first_row(lines: &[Fields], from: usize, nulls: &[&str]) -> Option<usize> {
+fn first_row(lines: &[Fields], preset: &Preset) -> Option<usize> {
     let is_row_at = |at: usize| {
-        lines.get(at).map(|line| is_row(line.all.get(from..).unwrap_or_default(), nulls))
+        lines.get(at).map(|line| is_row(line.all.get(preset.from..).unwrap_or_default(), preset))
     };
     (0..lines.len()).find(|&at| is_row_at(at) == Some(true) && is_row_at(at + 1) != Some(false))
 }
@@ -138,13 +104,11 @@ fn first_row(lines: &[Fields], from: usize, nulls: &[&str]) -> Option<usize> {
 fn rows_from<'f>(
     lines: &'f [Fields],
     at: usize,
-    from: usize,
-    nulls: &[&'static str],
+    preset: &'f Preset,
 ) -> impl Iterator<Item = &'f [String]> {
-    let nulls = nulls.to_vec();
     let rest = lines.get(at..).unwrap_or_default().iter().take(ROWS);
-    rest.map(move |line| line.all.get(from..).unwrap_or_default())
-        .take_while(move |fields| is_row(fields, &nulls))
+    rest.map(move |line| line.all.get(preset.from..).unwrap_or_default())
+        .take_while(move |fields| is_row(fields, preset))
 }
 
 /// The separator that splits the most values off the rows.
@@ -155,11 +119,11 @@ fn separator_of(lines: &[Line<'_>], preset: &Preset, options: &ImportOptions) ->
     let mut best = (0, b',');
     for separator in SEPARATORS {
         let fields = fields_of(lines, separator);
-        let Some(at) = first_row(&fields, preset.from, preset.nulls) else { continue };
+        let Some(at) = first_row(&fields, preset) else { continue };
         // A text with another separator inside speaks against this one.
         let points = |text: &String| {
             let has_other = || SEPARATORS.iter().any(|other| text.contains(char::from(*other)));
-            if is_value(text, preset.nulls) {
+            if is_value(text, preset) {
                 1
             } else if has_other() {
                 -2
@@ -167,7 +131,7 @@ fn separator_of(lines: &[Line<'_>], preset: &Preset, options: &ImportOptions) ->
                 0
             }
         };
-        let rows = rows_from(&fields, at, preset.from, preset.nulls);
+        let rows = rows_from(&fields, at, preset);
         let sum: i64 = rows.map(|fields| fields.iter().map(points).sum::<i64>()).sum();
         if sum > best.0 {
             best = (sum, separator);
@@ -370,7 +334,7 @@ pub(super) fn find(
     let first_line = lines.first().map_or(1, |line| line.number);
     let separator = separator_of(lines, preset, options);
     let fields = fields_of(lines, separator);
-    let Some(at) = first_row(&fields, preset.from, preset.nulls) else {
+    let Some(at) = first_row(&fields, preset) else {
         let what = format!(
             "the file has the beginning of {}, and its first 64 KiB have no rows of numbers; set \
              preset to {NONE} to read it as plain CSV",
@@ -378,13 +342,17 @@ pub(super) fn find(
         );
         return Err(invalid(first_line, what));
     };
-    let rows: Vec<&[String]> = rows_from(&fields, at, preset.from, preset.nulls).collect();
+    let rows: Vec<&[String]> = rows_from(&fields, at, preset).collect();
     let has_values =
         |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|text| !text.is_empty()));
     let heads = heads(&fields, at, preset, options, &has_values)?;
     let mut properties = Properties { all: BTreeMap::new(), dropped: 0 };
+    let segments =
+        if preset.has_segments { Segments::of_header(heads.above, options)? } else { None };
     for line in heads.above {
-        properties.add_line(line, preset, None);
+        if segments.is_none() || !segments::is_of_list(line) {
+            properties.add_line(line, preset, None);
+        }
     }
     for (key, value) in &heads.beside {
         properties.add(key, value);
@@ -445,6 +413,7 @@ pub(super) fn find(
     assumed.extend(clock.iter().map(|(_, told)| {
         format!("{told}, in seconds; sampleInterval and startTime say otherwise")
     }));
+    assumed.extend(segments.as_ref().map(Segments::told));
     let is_number_at = |at: usize| {
         let mut texts = rows.iter().filter_map(|row| row.get(at)).filter(|text| !text.is_empty());
         texts.all(|text| number(text, false).is_some())
@@ -465,6 +434,9 @@ pub(super) fn find(
         line: row.map_or(first_line, |line| line.number),
         properties: properties.all,
         clock: clock.map(|(clock, _)| clock),
+        segments,
+        date_order: preset.date_order,
+        has_units: preset.has_units,
         nulls: preset.nulls.iter().map(|text| (*text).to_owned()).collect(),
         zeros,
         assumed,

@@ -1,16 +1,19 @@
-//! Names of columns, and the units in them and below them.
+//! Names of columns, and the units in them, below them and behind numbers.
+
+use crate::csv::value::number;
 
 /// Units that instruments write.
 const UNITS: &[&str] = &[
     "s", "S", "sec", "Sec", "second", "Second", "seconds", "Seconds", "ms", "us", "µs", "μs", "ns",
-    "ps", "min", "h", "TS", "V", "volt", "Volt", "VOLT", "volts", "Volts", "mV", "uV", "µV", "μV",
-    "kV", "A", "amp", "Amp", "amps", "Amps", "ampere", "Ampere", "AMP", "mA", "uA", "µA", "μA",
-    "nA", "W", "mW", "kW", "Watt", "Hz", "kHz", "MHz", "GHz", "dB", "dBm", "dBV", "degC", "DegC",
-    "deg C", "Deg C", "°C", "℃", "C", "degF", "Deg F", "°F", "F", "K", "%", "%RH", "ohm", "Ohm",
-    "ohms", "Ohms", "kOhm", "MOhm", "Ω", "kΩ", "MΩ", "Pa", "hPa", "kPa", "MPa", "bar", "mbar",
-    "psi", "N", "kN", "Nm", "N·m", "g", "kg", "m", "mm", "cm", "µm", "um", "m/s", "m/s2", "m/s^2",
-    "m/s²", "rpm", "deg", "°", "rad", "T", "mT", "lx", "ppm", "RN", "Sequence", "NO.", "No.", "#",
-    "1", "-", "bits", "unknown",
+    "ps", "min", "h", "TS", "V", "VDC", "VAC", "mVDC", "mVAC", "ADC", "AAC", "mADC", "mAAC",
+    "volt", "Volt", "VOLT", "volts", "Volts", "mV", "uV", "µV", "μV", "kV", "A", "amp", "Amp",
+    "amps", "Amps", "ampere", "Ampere", "AMP", "mA", "uA", "µA", "μA", "nA", "W", "mW", "kW",
+    "Watt", "Hz", "kHz", "MHz", "GHz", "dB", "dBm", "dBV", "degC", "DegC", "deg C", "Deg C", "°C",
+    "℃", "C", "degF", "Deg F", "°F", "F", "K", "%", "%RH", "ohm", "Ohm", "ohms", "Ohms", "kOhm",
+    "MOhm", "Ω", "kΩ", "MΩ", "Pa", "hPa", "kPa", "MPa", "bar", "mbar", "psi", "N", "kN", "Nm",
+    "N·m", "g", "kg", "m", "mm", "cm", "µm", "um", "m/s", "m/s2", "m/s^2", "m/s²", "rpm", "deg",
+    "°", "rad", "T", "mT", "lx", "ppm", "RN", "Sequence", "NO.", "No.", "#", "1", "-", "bits",
+    "unknown",
 ];
 
 /// A text without the brackets around it.
@@ -25,9 +28,26 @@ pub(super) fn unbracketed(text: &str) -> &str {
 }
 
 /// Whether a cell below a name may be its unit.
-pub(in crate::csv) fn is_unit(text: &str) -> bool {
+pub(super) fn is_unit(text: &str) -> bool {
     let text = text.trim();
     unbracketed(text) != text || UNITS.contains(&text)
+}
+
+/// A number, and what is behind it.
+pub(in crate::csv) fn split_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let is_part = |part: char| part.is_ascii_digit() || "+-.,".contains(part);
+    text.split_at(text.find(|part| !is_part(part)).unwrap_or(text.len()))
+}
+
+/// Whether a text is a number and its unit, such as `5.01 V DC` or `95%`.
+pub(in crate::csv) fn has_unit_behind(text: &str) -> bool {
+    let (value, rest) = split_unit(text);
+    let unit = rest.split_whitespace().next().unwrap_or_default();
+    // Without a mark between them, digits and a letter may be the name of a place.
+    let is_apart = rest.starts_with(' ') || unit == "%" || value.contains(['.', ',']);
+    let is_number = number(value, false).is_some() || number(value, true).is_some();
+    is_apart && is_number && is_unit(unit)
 }
 
 /// Whether numbers in this unit are times.

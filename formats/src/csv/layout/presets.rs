@@ -1,5 +1,7 @@
 //! What is known of the CSV files of instruments, loggers and spreadsheets: one row a family.
 
+use stationdb::tables::DateOrder;
+
 /// What is known of the files of a family.
 #[derive(Debug)]
 pub(in crate::csv) struct Preset {
@@ -34,6 +36,14 @@ pub(in crate::csv) struct Preset {
     pub(super) nulls: &'static [&'static str],
     /// Whether numbers may begin with zeros.
     pub(super) has_zeros: bool,
+    /// The order of year, month and day in dates, where others may read them otherwise.
+    pub(super) date_order: Option<DateOrder>,
+    /// Whether numbers have their units behind them.
+    pub(super) has_units: bool,
+    /// Whether most fields of a row may be texts.
+    pub(super) has_texts: bool,
+    /// Whether rows may be those of several segments, which the header lists.
+    pub(super) has_segments: bool,
 }
 
 const ANY: Preset = Preset {
@@ -52,7 +62,14 @@ const ANY: Preset = Preset {
     value_at: None,
     nulls: &[],
     has_zeros: false,
+    date_order: None,
+    has_units: false,
+    has_texts: false,
+    has_segments: false,
 };
+
+/// Dates of makers who write the year first, and some with two digits.
+const YEAR_FIRST: Option<DateOrder> = Some(DateOrder::YearFirst);
 
 /// The families. A file is of the first one that fits.
 pub(in crate::csv) const PRESETS: &[Preset] = &[
@@ -89,7 +106,21 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         ..ANY
     },
     Preset { name: "RIGOL", starts: &["X"], seconds: &["Sequence", "Second"], ..ANY },
-    Preset { name: "RIGOL_MSO", starts: &["Time(s)"], marks: &["tInc"], below: Some(0), ..ANY },
+    Preset {
+        name: "RIGOL_MSO",
+        starts: &["Time", "CH1V", "CH1(", "CH2V", "CH2(", "CH3V", "CH3(", "CH4V", "CH4("],
+        marks: &["tInc"],
+        below: Some(0),
+        ..ANY
+    },
+    Preset {
+        name: "RIGOL_LOGGER",
+        starts: &["RIGOL TECHNOLOGIES", "Rigol Technologies"],
+        marks: &["Scan"],
+        keys: &["maker", "model", "serial number", "version"],
+        date_order: YEAR_FIRST,
+        ..ANY
+    },
     Preset {
         name: "SIGLENT",
         starts: &["Record Length"],
@@ -112,6 +143,7 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         marks: &["Segment"],
         keys: &["model", "serial number", "content"],
         below: Some(0),
+        has_segments: true,
         ..ANY
     },
     Preset {
@@ -121,7 +153,13 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         below: Some(0),
         ..ANY
     },
-    Preset { name: "PICOSCOPE", starts: &["Time"], seconds: &["("], below: Some(1), ..ANY },
+    Preset {
+        name: "PICOSCOPE",
+        starts: &["Time", "Zeit", "Temps", "Tiempo", "Tempo"],
+        seconds: &["("],
+        below: Some(1),
+        ..ANY
+    },
     Preset { name: "SALEAE", starts: &["Time [s]", "Time[s]"], below: Some(0), ..ANY },
     Preset {
         name: "HIOKI",
@@ -129,6 +167,7 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         marks: &["HIOKI"],
         keys: &["model", "version", "date", "format"],
         nulls: &["OVER", "+OVER", "-OVER", "BURNOUT"],
+        date_order: YEAR_FIRST,
         ..ANY
     },
     Preset {
@@ -137,6 +176,7 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         marks: &["GRAPHTEC"],
         below: Some(1),
         nulls: &["BURNOUT", "+++++++", "-------", "Off"],
+        date_order: YEAR_FIRST,
         ..ANY
     },
     Preset {
@@ -172,6 +212,36 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         separator: Some(b'\t'),
         below: Some(1),
         value_at: Some(2),
+        ..ANY
+    },
+    Preset {
+        name: "KEITHLEY",
+        starts: &["Model", "MODEL", "Instrument", "INSTRUMENT", "Buffer", "Index"],
+        marks: &["Reading", "Unit", "Seconds"],
+        below: Some(0),
+        date_order: Some(DateOrder::MonthFirst),
+        has_texts: true,
+        ..ANY
+    },
+    Preset {
+        name: "FLUKE",
+        starts: &["Fluke 28", "FLUKE 28", "Reading", "Device", "Model"],
+        marks: &["Reading", "Sample", "Start Time", "Duration"],
+        below: Some(0),
+        has_units: true,
+        ..ANY
+    },
+    Preset {
+        name: "KEYSIGHT_BENCHVUE",
+        starts: &["BenchVue", "Keysight BenchVue", "Keysight Technologies", "Name:"],
+        marks: &["BenchVue", "Time"],
+        date_order: Some(DateOrder::MonthFirst),
+        ..ANY
+    },
+    Preset {
+        name: "NI_FLEXLOGGER",
+        starts: &["FlexLogger", "NI FlexLogger", "Application", "Project"],
+        marks: &["FlexLogger", "Time"],
         ..ANY
     },
     Preset { name: "INSTRUMENT", ..ANY },

@@ -14,6 +14,7 @@ fn channel(properties: Vec<(String, Value)>) -> Object {
         properties: properties.into_iter().collect(),
         parts: vec![Part { kind: Kind::F64, scaler: None }],
         is_raw: false,
+        unread: None,
         len: 1,
     }
 }

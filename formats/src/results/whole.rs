@@ -1,0 +1,72 @@
+//! Formats whose files are read whole, and become results in one commit.
+
+use std::path::Path;
+
+use stationdb::{Result, Session};
+
+use super::commit::{Kind, Original, commit};
+use super::file::whole_file;
+use super::options::ResultOptions;
+use super::report::ResultsReport;
+use super::step::NewResult;
+use super::told::Told;
+use crate::opened::SourceFile;
+
+/// A format, whose imports have options of this type.
+pub(crate) struct WholeFormat<O: 'static = ResultOptions> {
+    pub(crate) kind: Kind,
+    /// The results of the bytes of a file, and what is to be told.
+    pub(crate) read: fn(&[u8], &O) -> Result<(Vec<NewResult>, Told)>,
+    /// The options that all formats have.
+    pub(crate) common: fn(&O) -> &ResultOptions,
+}
+
+impl<O: 'static> WholeFormat<O> {
+    /// Imports the bytes of a file with this name.
+    ///
+    /// # Errors
+    /// Those of reading them, and of [`commit`].
+    pub(crate) fn import(
+        &self,
+        session: &Session,
+        bytes: &[u8],
+        name: Option<&str>,
+        options: &O,
+    ) -> Result<ResultsReport> {
+        let (results, mut told) = (self.read)(bytes, options)?;
+        told.note_starts(&results);
+        let original = Original { bytes, name, kind: &self.kind };
+        let report = commit(session, original, results, (self.common)(options))?;
+        Ok(ResultsReport { warnings: told.finish(), ..report })
+    }
+
+    /// Imports the file with this path.
+    ///
+    /// # Errors
+    /// As [`import_open`](Self::import_open).
+    pub(crate) fn import_file(
+        &self,
+        session: &Session,
+        path: &Path,
+        options: &O,
+    ) -> Result<ResultsReport> {
+        SourceFile::open(path)
+            .and_then(|file| self.import_open(session, file, options))
+            .map_err(|error| error.context(format_args!("importing {}", path.display())))
+    }
+
+    /// Imports a file, whose name is that of the attached one.
+    ///
+    /// # Errors
+    /// `Io` with the name of the file; `LimitExceeded` for too many bytes; those of
+    /// [`import`](Self::import).
+    pub(crate) fn import_open(
+        &self,
+        session: &Session,
+        file: SourceFile,
+        options: &O,
+    ) -> Result<ResultsReport> {
+        let name = file.path().file_name().map(|name| name.to_string_lossy().into_owned());
+        self.import(session, &whole_file(file)?, name.as_deref(), options)
+    }
+}
