@@ -69,7 +69,7 @@ axis.placesOfX = function (x, from, to, most) {
 // What is written at a place of the x axis.
 axis.textOfX = function (x, place, step) {
   if (x.isFloat) {
-    return numbers.tick(place, step);
+    return numbers.tick(place, step, Math.abs(place));
   }
   const exact = BigInt(Math.round(place));
   if (!x.ticksPerSecond) {
@@ -83,7 +83,7 @@ axis.textOfX = function (x, place, step) {
   const digits = Math.max(0, -Math.floor(Math.log10(seconds) + 1e-9));
   const fraction = digits > 0 ? "." + parts.fraction.slice(0, digits) : "";
   const clock = seconds >= 60 ? parts.clock.slice(0, 5) : parts.clock + fraction;
-  return clock === "00:00" || clock === "00:00:00" ? parts.day : clock;
+  return /^[0:.]+$/.test(clock) ? parts.day : clock;
 };
 
 // The places of a y axis.

@@ -50,6 +50,8 @@ class Chart {
     return {
       width: this.width(),
       height: 240,
+      // Half of the longest text of the x axis.
+      padding: [null, 52, null, null],
       legend: { show: false },
       cursor: {
         drag: { x: true, y: false, setScale: false },
@@ -82,12 +84,15 @@ class Chart {
             this.splitsOfY = axis.placesOfY(from, to, 5);
             return this.splitsOfY.places;
           },
-          values: (plot, places) => places.map((place) => numbers.tick(place, this.splitsOfY.step)),
+          values: (plot, places) => {
+            const most = Math.max(...places.map(Math.abs));
+            return places.map((place) => numbers.tick(place, this.splitsOfY.step, most));
+          },
         },
       ],
       hooks: {
         drawClear: [(plot) => this.drawBands(plot)],
-        draw: [(plot) => this.drawCursors(plot)],
+        draw: [(plot) => { this.drawLines(plot); this.drawCursors(plot); }],
         setSelect: [(plot) => this.view.select(plot)],
         setCursor: [(plot) => this.view.hover(this, plot)],
       },
@@ -153,7 +158,7 @@ class Chart {
     this.plot.setSize({ width: this.width(), height: 240 });
   }
 
-  // Outside of limits; the limits as lines with their names.
+  // Outside of limits.
   drawBands(plot) {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -173,7 +178,24 @@ class Chart {
         } else {
           ctx.fillRect(bbox.left, bbox.top, bbox.width, Math.max(0, y - bbox.top));
         }
-        this.drawLine(plot, y, limits.name + (isLow ? " \u2265 " : " \u2264 ") + limit, !isLow);
+      }
+    }
+    ctx.restore();
+  }
+
+  // Limits and lines of the caller, with their names.
+  drawLines(plot) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const limits of this.column.limits) {
+      for (const [limit, isLow] of [[limits.low, true], [limits.high, false]]) {
+        if (limit !== null) {
+          const text = limits.name + (isLow ? " \u2265 " : " \u2264 ") + limit;
+          this.drawLine(plot, plot.valToPos(limit, "y", true), text, !isLow);
+        }
       }
     }
     for (const line of this.view.data.lines) {
@@ -194,9 +216,23 @@ class Chart {
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.font = 11 * devicePixelRatio + "px system-ui, sans-serif";
+    // On the other side where there is no room.
+    const room = 17 * devicePixelRatio;
+    const goesBelow = isBelow ? y + room < bbox.top + bbox.height : y - room < bbox.top;
+    this.drawText(ctx, text, bbox.left + 6 * devicePixelRatio, y + (goesBelow ? 3 : -14) * devicePixelRatio, 11);
+  }
+
+  // A text that curves do not cross, from its upper left corner.
+  drawText(ctx, text, x, y, size) {
+    const colour = ctx.fillStyle;
+    ctx.fillStyle = colours.of("paper");
+    ctx.globalAlpha = 0.8;
+    ctx.fillRect(x - 2 * devicePixelRatio, y - devicePixelRatio, ctx.measureText(text).width + 4 * devicePixelRatio, (size + 3) * devicePixelRatio);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colour;
     ctx.textAlign = "left";
-    ctx.textBaseline = isBelow ? "top" : "bottom";
-    ctx.fillText(text, bbox.left + 6, y + (isBelow ? 3 : -3));
+    ctx.textBaseline = "top";
+    ctx.fillText(text, x, y);
   }
 
   // The cursors and the marks of the caller.
@@ -214,9 +250,7 @@ class Chart {
       ctx.lineTo(at, bbox.top + bbox.height);
       ctx.stroke();
       ctx.font = "bold " + 12 * devicePixelRatio + "px system-ui, sans-serif";
-      ctx.textAlign = "left";
-      ctx.textBaseline = "top";
-      ctx.fillText(text, at + 4, bbox.top + 2);
+      this.drawText(ctx, text, at + 4 * devicePixelRatio, bbox.top + 2 * devicePixelRatio, 12);
     };
     ctx.save();
     for (const mark of this.view.marks) {

@@ -9,6 +9,7 @@ colours.isDark = function () {
   return colours.of("is-dark") === "1";
 };
 
+// `light`, `dark`, or an empty text for what the reader likes.
 colours.set = function (theme) {
   document.documentElement.dataset.theme = theme;
   colours.changed.forEach((redraw) => redraw());

@@ -116,11 +116,16 @@ class Levels {
     return this.x.isFloat ? exact : BigInt(exact);
   }
 
-  // The value of a sample, to the last digit, as text.
-  textOf(key) {
+  // The value of a sample: a BigInt where doubles do not do.
+  valueOf(key) {
     const values = key < 0 ? this.rows.values : this.values;
     const at = key < 0 ? -key - 1 : key;
-    return numbers.exact(values.exact === null ? values.near[at] : values.exact[at], this.column.isSingle);
+    return values.exact === null ? values.near[at] : values.exact[at];
+  }
+
+  // The value of a sample, to the last digit, as text.
+  textOf(key) {
+    return numbers.exact(this.valueOf(key), this.column.isSingle);
   }
 
   // The points of a range, with one on each side where there is one: at most about `most`.

@@ -15,18 +15,27 @@ numbers.exact = function (value, isSingle) {
   return String(value);
 };
 
+// The distance between two values. Whole numbers are exact; one of them may be a BigInt alone.
+numbers.difference = function (from, to) {
+  if (typeof from === "bigint" || typeof to === "bigint") {
+    return String(BigInt(to) - BigInt(from));
+  }
+  return String(to - from);
+};
+
 // A whole number with commas between groups of three digits.
 numbers.grouped = function (value) {
   return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 };
 
-// A number with few digits, as the span of an axis needs.
-numbers.tick = function (value, step) {
+// A number with few digits, as the span of an axis needs. `most` is the largest one of the axis, so that
+// all are written in one form.
+numbers.tick = function (value, step, most) {
   if (value === 0) {
     return "0";
   }
   const size = Math.abs(value);
-  if (size >= 1e7 || size < 1e-4) {
+  if (most >= 1e7 || most < 1e-4) {
     const digits = Math.max(0, Math.floor(Math.log10(size)) - Math.floor(Math.log10(step)));
     return value.toExponential(Math.min(digits, 15)).replace("e+", "e");
   }

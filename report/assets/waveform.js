@@ -168,7 +168,9 @@ class Waveform {
 
   // Exact values at the pointer and at the cursors, of the nearest drawn sample.
   writeReadout() {
-    const places = [["pointer", this.hovered], ["A", this.cursors.A], ["B", this.cursors.B]].filter((place) => place[1] !== null);
+    const isThere = (place) => place[1] !== null;
+    const cursors = Object.entries(this.cursors).filter(isThere);
+    const pointer = [["pointer", this.hovered]].filter(isThere);
     const table = document.createElement("table");
     const row = (cells, name) => {
       const line = table.insertRow();
@@ -178,23 +180,30 @@ class Waveform {
         line.append(cell);
       }
     };
+    // The pointer comes last: with both cursors, the row may be longer than the window.
     const both = this.cursors.A !== null && this.cursors.B !== null;
-    row(["Column", ...places.flatMap(([name]) => [name + ": sample at", "value"]), ...(both ? ["B \u2212 A", "of x"] : [])], "th");
+    const heads = ([name]) => [name + ": sample at", "value"];
+    row(["Column", ...cursors.flatMap(heads), ...(both ? ["B \u2212 A", "of x"] : []), ...pointer.flatMap(heads)], "th");
     for (const chart of this.charts) {
-      const key = (place) => chart.nearest(place);
-      const found = places.map(([, place]) => key(place));
-      const cells = found.flatMap((key) => (key === null ? ["\u2013", "\u2013"] : [
-        times.exact(this.x, chart.levels.exactPlaceOf(key)), chart.levels.textOf(key)]));
-      if (both) {
-        const [a, b] = [key(this.cursors.A), key(this.cursors.B)];
-        const value = (key) => (key < 0 ? chart.levels.rows.values.near[-key - 1] : chart.levels.values.near[key]);
-        cells.push(...(a === null || b === null ? ["\u2013", "\u2013"] : [
-          String(value(b) - value(a)),
-          times.difference(this.x, chart.levels.exactPlaceOf(a), chart.levels.exactPlaceOf(b))]));
-      }
-      row([chart.column.name, ...cells], "td");
+      const texts = ([, place]) => {
+        const key = chart.nearest(place);
+        return key === null ? ["\u2013", "\u2013"] : [times.exact(this.x, chart.levels.exactPlaceOf(key)), chart.levels.textOf(key)];
+      };
+      row([chart.column.name, ...cursors.flatMap(texts), ...(both ? this.between(chart) : []), ...pointer.flatMap(texts)], "td");
     }
-    this.readoutPlace.replaceChildren(places.length === 0 ? Waveform.text("Point at a curve, or press A and B, for exact values.") : table);
+    this.readoutPlace.replaceChildren(cursors.length + pointer.length === 0 ? Waveform.text("Point at a curve, or press A and B, for exact values.") : table);
+  }
+
+  // What the cursors have between them of a chart: of the values, and of x.
+  between(chart) {
+    const [a, b] = [this.cursors.A, this.cursors.B].map((place) => chart.nearest(place));
+    if (a === null || b === null) {
+      return ["\u2013", "\u2013"];
+    }
+    const { levels } = chart;
+    return [
+      numbers.difference(levels.valueOf(a), levels.valueOf(b)),
+      times.difference(this.x, levels.exactPlaceOf(a), levels.exactPlaceOf(b))];
   }
 
   static text(text) {

@@ -55,7 +55,8 @@ fn y_scale(low: f64, high: f64) -> Scale {
 pub(crate) struct Bar {
     /// What stands below it.
     pub name: String,
-    pub value: f64,
+    /// Not drawn where there is none.
+    pub value: Option<f64>,
     /// What is said of it when it is pointed at.
     pub title: String,
     pub class: &'static str,
@@ -63,6 +64,8 @@ pub(crate) struct Bar {
 
 /// Width of a bar; a few wide ones look like one.
 const BAR_MAX: f64 = 72.0;
+/// Height of a bar of zero, which is another thing than none.
+const BAR_MIN: f64 = 1.5;
 /// Texts below bars that fit beside each other.
 const NAMES_MAX: usize = 13;
 /// Characters of a text below a bar.
@@ -75,7 +78,7 @@ pub(crate) fn bars(
     line: &[Option<f64>],
     highest: Option<f64>,
 ) -> String {
-    let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
+    let most = bars.iter().filter_map(|bar| bar.value).fold(0.0, f64::max);
     let y = y_scale(0.0, highest.unwrap_or(most).max(f64::MIN_POSITIVE));
     let mut out = begin(label) + &grid(&y);
     let step = (WIDTH - LEFT) / bars.len().max(1) as f64;
@@ -83,16 +86,17 @@ pub(crate) fn bars(
     let named = bars.len().div_ceil(NAMES_MAX).max(1);
     for (at, bar) in bars.iter().enumerate() {
         let left = LEFT + at as f64 * step;
-        let top = y.at(bar.value);
-        out.push_str(&format!(
-            "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
-             <title>{}</title></rect>",
-            bar.class,
-            left + (step - width) / 2.0,
-            width,
-            (y.start - top).max(0.0),
-            escaped(&bar.title)
-        ));
+        if let Some(value) = bar.value {
+            let height = (y.start - y.at(value)).max(BAR_MIN);
+            out.push_str(&format!(
+                "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" \
+                 height=\"{height:.1}\"><title>{}</title></rect>",
+                bar.class,
+                left + (step - width) / 2.0,
+                y.start - height,
+                escaped(&bar.title)
+            ));
+        }
         if at % named == 0 {
             let mut name: String = bar.name.chars().take(NAME_CHARS).collect();
             if bar.name.chars().count() > NAME_CHARS {
@@ -254,9 +258,13 @@ mod tests {
     #[test]
     fn bars_are_as_high_as_their_values() {
         let bar = |value| Bar { name: "n".repeat(20), value, title: String::new(), class: "good" };
-        let svg = bars("a", &[bar(0.5), bar(1.0), bar(0.0)], &[Some(1.0), None], Some(1.0));
-        for height in ["88.0", "176.0", "0.0"] {
-            assert!(svg.contains(&format!("height=\"{height}\"")), "{height}: {svg}");
+        let drawn = [Some(0.5), Some(1.0), Some(0.0), None].map(bar);
+        let svg = bars("a", &drawn, &[Some(1.0), None], Some(1.0));
+        assert_eq!(svg.matches("<rect").count(), 3);
+        for (y, height) in [("102.0", "88.0"), ("14.0", "176.0"), ("188.5", "1.5")] {
+            let rectangle = svg.split("<rect").find(|part| part.contains(&format!(" y=\"{y}\"")));
+            let is_high = |part: &str| part.contains(&format!("height=\"{height}\""));
+            assert!(rectangle.is_some_and(is_high), "{y} {height}: {svg}");
         }
         assert!(svg.contains(&format!("{}…", "n".repeat(14))) && svg.contains("cy=\"14.0\""));
     }

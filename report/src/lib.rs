@@ -41,6 +41,7 @@
 
 mod bars;
 mod encode;
+mod health;
 mod html;
 mod limits_of_product;
 mod line_picture;

@@ -10,6 +10,16 @@ pub(crate) fn exact(value: f64) -> String {
     }
 }
 
+/// The same of a number of single precision, which has fewer digits.
+pub(crate) fn exact_single(value: f32) -> String {
+    let size = value.abs();
+    if value == 0.0 || (1e-5..1e21).contains(&size) || !value.is_finite() {
+        format!("{value}")
+    } else {
+        format!("{value:e}")
+    }
+}
+
 /// The number, or a dash where there is none.
 pub(crate) fn exact_or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), exact)
@@ -75,6 +85,9 @@ mod tests {
             assert_eq!(exact(value), text);
             let back: f64 = exact(value).parse().unwrap();
             assert!(back.to_bits() == value.to_bits() || value.is_nan());
+        }
+        for (value, text) in [(0.1, "0.1"), (1e30, "1e30"), (-3.4e-9, "-3.4e-9"), (7.0, "7")] {
+            assert_eq!(exact_single(value), text);
         }
         assert_eq!(exact_or_none(None), "–");
         assert_eq!(grouped(20_000_000), "20,000,000");

@@ -159,7 +159,7 @@ impl Product<'_> {
             .map(|week| Bar {
                 // The day on which it begins.
                 name: key(week).chars().take(10).collect(),
-                value: week.first_pass_yield.unwrap_or(0.0),
+                value: week.first_pass_yield,
                 title: format!(
                     "{}: first pass {}, final {}, {} units",
                     key(week),
@@ -212,7 +212,7 @@ impl Product<'_> {
             .zip(&names)
             .map(|(entry, name)| Bar {
                 name: name.rsplit(" > ").next().unwrap_or(name).to_owned(),
-                value: entry.count as f64,
+                value: Some(entry.count as f64),
                 title: format!("{name}: {}", entry.count),
                 class: "bad",
             })

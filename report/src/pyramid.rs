@@ -6,12 +6,18 @@
 
 use std::collections::BTreeSet;
 
+use stationdb::tables::DataType;
+
+use crate::number::{exact, exact_single};
+
 /// A value that has extremes.
 pub(crate) trait Sample: Copy + PartialOrd {
     /// Whether it can be drawn.
     fn is_drawn(self) -> bool;
     /// As the nearest double.
     fn to_f64(self) -> f64;
+    /// With all its digits as a value of a column of the type, and none besides.
+    fn text(self, data_type: DataType) -> String;
 }
 
 impl Sample for f64 {
@@ -21,6 +27,10 @@ impl Sample for f64 {
 
     fn to_f64(self) -> f64 {
         self
+    }
+
+    fn text(self, data_type: DataType) -> String {
+        if data_type == DataType::Float32 { exact_single(self as f32) } else { exact(self) }
     }
 }
 
@@ -32,6 +42,10 @@ impl Sample for i64 {
 
     fn to_f64(self) -> f64 {
         self as f64
+    }
+
+    fn text(self, _: DataType) -> String {
+        self.to_string()
     }
 }
 

@@ -208,7 +208,7 @@ impl Pass {
 }
 
 /// Whether values of the type are whole numbers of eight bytes.
-pub(crate) fn is_long(data_type: DataType) -> bool {
+fn is_long(data_type: DataType) -> bool {
     data_type == DataType::Int64 || data_type.is_time()
 }
 

@@ -3,10 +3,11 @@
 use stationdb::prelude::*;
 use stationdb::scans::{AggregateRecordsKey, AggregateRecordsRequest, RecordKind, TimeBucket};
 use stationdb::tables::{Aggregate, AggregateFunction};
-use stationdb::{Control, Result, Session, Store, VerifyLevel};
+use stationdb::{Control, Result, Session, Store};
 
 use crate::bars::{Bar, bars};
-use crate::html::{escaped, folded_table, isolated, table};
+use crate::health::health;
+use crate::html::{escaped, folded_table, table};
 use crate::number::grouped;
 use crate::page::Page;
 
@@ -50,7 +51,7 @@ const GROWTH: &[Growth] = &[
 /// Makes the page of a store: one HTML file, as text.
 ///
 /// It has the number of records of each kind that the session may see, what a verification of the
-/// headers finds, and the growth of results, rows, files and work items by month.
+/// headers finds, the status of the store, and the growth of results, rows, files and work items by month.
 ///
 /// # Errors
 /// Those of `Store::verify` and of `aggregate_records`, and of `control`.
@@ -76,7 +77,7 @@ pub fn store_html(
     let session = &session.pinned().with_control(control);
     let mut page = Page::new(&format!("Store {name}"));
     page.push(&contents(session)?);
-    page.push(&health(store, session, control)?);
+    page.push(&health(store, control)?);
     page.push("<section><h2>Growth</h2>\n");
     for growth in GROWTH {
         page.push(&of_growth(session, growth)?);
@@ -97,50 +98,6 @@ fn contents(session: &Session) -> Result<String> {
     Ok(format!("<section><h2>Contents</h2>{table}</section>\n"))
 }
 
-fn health(store: &Store, session: &Session, control: &Control) -> Result<String> {
-    let report = store.verify(VerifyLevel::Headers, control)?;
-    let mut out = String::from("<section><h2>Health</h2>\n");
-    let numbers = [
-        ("Files checked", report.files),
-        ("Bytes of files", report.file_bytes),
-        ("Number of the format", u64::from(report.format)),
-        ("Commits", session.position().0),
-    ];
-    let rows: Vec<Vec<String>> =
-        numbers.iter().map(|(name, count)| vec![escaped(name), grouped(*count)]).collect();
-    if report.is_sound() {
-        out.push_str(
-            "<p class=\"status good\">✓ No damage was found. Checksums were not read; `verify` reads \
-             them.</p>",
-        );
-    } else {
-        let found: Vec<Vec<String>> = report
-            .findings
-            .iter()
-            .map(|finding| {
-                [&finding.file, &finding.place, &finding.problem, &finding.action]
-                    .map(|text| isolated(text))
-                    .to_vec()
-            })
-            .collect();
-        let count = report.findings.len() as u64 + report.findings_left_out;
-        out.push_str(&format!(
-            "<p class=\"status bad\">✗ {} findings</p>{}",
-            grouped(count),
-            table("Damage", &["File", "Place", "Problem", "What to do"], &found)
-        ));
-    }
-    for item in store.status()?.attention {
-        out.push_str(&format!(
-            "<p class=\"status bad\">✗ {}: {}</p>",
-            escaped(&item.problem),
-            escaped(&item.action)
-        ));
-    }
-    out.push_str(&table("What was checked", &["What", "Count"], &rows));
-    Ok(out + "</section>\n")
-}
-
 fn of_growth(session: &Session, growth: &Growth) -> Result<String> {
     let key = AggregateRecordsKey::new(growth.time).bucket(TimeBucket::Month);
     let mut request = AggregateRecordsRequest::new(growth.kind).group_by([key]);
@@ -157,7 +114,7 @@ fn of_growth(session: &Session, growth: &Growth) -> Result<String> {
         let text = sum.unwrap_or_else(|| group.rows.to_string());
         drawn.push(Bar {
             name: month.clone(),
-            value: text.parse().unwrap_or(0.0),
+            value: text.parse().ok(),
             title: format!("{month}: {text}"),
             class: "",
         });

@@ -14,8 +14,8 @@ use crate::number::{exact, grouped};
 use crate::page::Page;
 use crate::plot_options::{Limits, PlotOptions};
 use crate::pyramid::{Allowed, Bounds, Extremes, Place, Point, Pyramid, Sample, merged};
-use crate::read::{Heights, Pass, Question, Rows, Values, is_long};
-use crate::x_axis::{XAxis, cell, unit};
+use crate::read::{Heights, Pass, Question, Rows, Values};
+use crate::x_axis::{XAxis, unit};
 
 /// Columns that are shown when none is named.
 const COLUMNS_DEFAULT: usize = 8;
@@ -303,7 +303,7 @@ impl Writer<'_> {
         let encoded = write(&mut points.iter().map(|point| point.map(|point| point.value)), &kept);
         let places = self.place_bytes(page, &points, intervals.len(), rows_each);
         let all = pyramid.all();
-        let text = |value: T| value_text(y.data_type, value.to_f64());
+        let text = |value: T| value.text(y.data_type);
         let point_json = |point: Point<T>| {
             json!({
                 "value": point.value.to_f64(),
@@ -544,15 +544,6 @@ fn x_bytes(x: &XAxis, places: Vec<i64>) -> (&'static str, Vec<u8>) {
         return ("float64", places.into_iter().flat_map(i64::to_le_bytes).collect());
     }
     distances(&places.into_iter().map(|place| x.distance(place)).collect::<Vec<_>>())
-}
-
-/// A value of a column with all its digits, and none besides.
-fn value_text(data_type: DataType, value: f64) -> String {
-    match data_type {
-        DataType::Float32 => format!("{}", value as f32),
-        data_type if is_long(data_type) => cell(DataType::Int64, value as i64),
-        _ => exact(value),
-    }
 }
 
 /// The extremes in order of x.

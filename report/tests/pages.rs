@@ -95,6 +95,32 @@ fn a_plot_says_what_it_left_out() {
     assert!(plot_html(&session, &id, &small).unwrap().len() <= page.len());
 }
 
+/// Doubles would round these.
+#[test]
+fn long_whole_numbers_keep_their_last_digit() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = [
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("ticks", DataType::Int64),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns).name("Long")).unwrap();
+    let row = |cells: [&str; 2]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+    let [low, high] = ["-9007199254740993", "9223372036854775807"];
+    let rows = [["0", "7"], ["1", low], ["2", "8"], ["3", high]].map(row);
+    let rows = DataFrame::new().data(rows);
+    session.append_table_data(&id, AppendTableDataRequest::new().frame(rows)).unwrap();
+    let limits = Limits::new("band", Some(0.0), Some(100.0));
+    let page = plot_html(&session, &id, &PlotOptions::new().limits(limits)).unwrap();
+    let cells = cells(&page);
+    for text in [low, high] {
+        // As an extreme of the column, and as the worst sample of a violation.
+        assert_eq!(cells.iter().filter(|cell| *cell == text).count(), 2, "{text}: {cells:?}");
+        assert_eq!(page.matches(&format!("\"text\":\"{text}\"")).count(), 2, "{text}");
+    }
+}
+
 #[test]
 fn a_report_is_made_of_a_store_that_another_one_has_open() {
     let directory = tempfile::tempdir().unwrap();
@@ -325,11 +351,44 @@ fn a_store_says_what_is_in_it_and_how_it_grew() {
     assert!(page.contains("Store &lt;bench&gt;") && page.contains("No damage was found"));
     let cells = cells(&page);
     let month = stationdb::chrono::Utc::now().format("%Y-%m").to_string();
-    for [name, count] in [["table", "1"], ["test result", "1"], [month.as_str(), "1234"]] {
+    assert!(page.contains("Nothing needs you"));
+    for [name, count] in [
+        ["table", "1"],
+        ["test result", "1"],
+        [month.as_str(), "1234"],
+        ["Opened as", "the owner"],
+        ["Writes", "taken"],
+        ["Last backup", "never"],
+    ] {
         assert!(cells.windows(2).any(|pair| pair == [name, count]), "{name}: {cells:?}");
     }
     let control = Control::default();
     control.cancel();
     let error = store_html(&store, &session, "bench", &control).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn a_store_with_a_lost_file_says_so_and_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = Store::open(&path).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let bytes = vec![7; 1_000_000];
+    let named = stationdb::files::UploadFileRequest::new().name("log.txt");
+    session.upload_file(&mut &bytes[..], named, &Control::default()).unwrap();
+    let mut places = vec![path.join("files")];
+    while let Some(place) = places.pop() {
+        if place.is_dir() {
+            places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            std::fs::remove_file(&place).unwrap();
+        }
+    }
+    store.backup(directory.path().join("backup"), &Control::default()).unwrap_err();
+    let page = store_html(&store, &session, "bench", &Control::default()).unwrap();
+    assert!(!page.contains("No damage was found") && !page.contains("Nothing needs you"));
+    for text in ["✗ 1 findings", "What to do", "✗ the last backup failed", "FAILED at 2"] {
+        assert!(page.contains(text), "{text}");
+    }
 }

@@ -10,7 +10,7 @@ use stationdb::{Identity, Session, Store};
 /// A store in a directory of its own.
 pub struct Bench {
     pub session: Session,
-    _store: Store,
+    pub store: Store,
     pub directory: tempfile::TempDir,
 }
 
@@ -19,7 +19,7 @@ impl Bench {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path().join("store")).unwrap();
         let session = store.session(Identity::user("ada"));
-        Self { session, _store: store, directory }
+        Self { session, store, directory }
     }
 
     /// Writes a page, and returns where it is.

@@ -1,0 +1,173 @@
+//! Mouse, touch and keys, as the browser gets them from hands.
+
+use stationdb::serde_json::{Value, json};
+use stationdb_report::{PlotOptions, plot_html};
+
+use crate::driver::{Browser, Engine, engines};
+use crate::stores::{Bench, STEP_NS, waves};
+
+const ROWS: u64 = 100_000;
+const SHIFT: &str = "\u{e008}";
+const CONTROL: &str = "\u{e009}";
+
+/// The place of the window at a part of the width of the first chart.
+fn at(browser: &Browser, part: f64) -> [Value; 2] {
+    let place = browser.run(&format!(
+        "const box = stationdb.waveforms[0].charts[0].plot.over.getBoundingClientRect();
+         return [Math.round(box.left + box.width * {part}), Math.round(box.top + 60)]"
+    ));
+    [place[0].clone(), place[1].clone()]
+}
+
+/// The range that is seen, in parts of all samples.
+fn view(browser: &Browser) -> (f64, f64) {
+    let view = browser.run("const w = stationdb.waveforms[0]; return [w.from, w.to]");
+    let part = |value: &Value| value.as_f64().unwrap() / ((ROWS - 1) as f64 * STEP_NS as f64);
+    (part(&view[0]), part(&view[1]))
+}
+
+#[track_caller]
+fn sees(browser: &Browser, from: f64, to: f64) {
+    let seen = view(browser);
+    let is_near = (seen.0 - from).abs() < 0.005 && (seen.1 - to).abs() < 0.005;
+    assert!(is_near, "{:?}: {seen:?} in place of {:?}", browser.engine, (from, to));
+}
+
+/// A pointer that goes down at the first place, and up at the last one; with a key, if there is one.
+fn drag(browser: &Browser, parts: &[f64], key: Option<&str>) {
+    let moved = |part: &f64| {
+        let [x, y] = at(browser, *part);
+        json!({"type": "pointerMove", "x": x, "y": y, "duration": 30})
+    };
+    let pause = || json!({"type": "pause"});
+    let mut pointer = vec![pause(), moved(&parts[0]), json!({"type": "pointerDown", "button": 0})];
+    pointer.extend(parts[1..].iter().map(moved));
+    pointer.push(json!({"type": "pointerUp", "button": 0}));
+    let mouse = json!({
+        "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": pointer,
+    });
+    let Some(key) = key else {
+        browser.act(&json!([mouse]));
+        return;
+    };
+    let mut keys = vec![json!({"type": "keyDown", "value": key})];
+    keys.resize_with(pointer.len(), pause);
+    keys.push(json!({"type": "keyUp", "value": key}));
+    browser.act(&json!([{"type": "key", "id": "keys", "actions": keys}, mouse]));
+}
+
+fn cursors(browser: &Browser) -> Value {
+    browser.run("const c = stationdb.waveforms[0].cursors; return [c.A !== null, c.B !== null]")
+}
+
+#[test]
+fn hands_zoom_move_and_place_cursors() {
+    let engines = engines();
+    if engines.is_empty() {
+        return;
+    }
+    let bench = Bench::new();
+    let table = waves(&bench.session, ROWS, (5_000, 9.0));
+    let page = plot_html(&bench.session, &table, &PlotOptions::new().columns(["volts"])).unwrap();
+    let path = bench.write("hands.html", &page);
+    for engine in engines {
+        let browser = Browser::open(engine);
+        browser.show_page(&path);
+        mouse(&browser);
+        keys(&browser);
+        // WebKit's driver has no fingers.
+        if engine != Engine::WebKit {
+            fingers(&browser);
+        }
+        browser.says_nothing();
+    }
+}
+
+fn mouse(browser: &Browser) {
+    drag(browser, &[0.25, 0.5, 0.75], None);
+    sees(browser, 0.25, 0.75);
+    // The end of a drag is no click.
+    assert_eq!(cursors(browser), json!([false, false]), "{:?}", browser.engine);
+    drag(browser, &[0.6, 0.5, 0.4], Some(SHIFT));
+    sees(browser, 0.35, 0.85);
+    assert_eq!(cursors(browser), json!([false, false]), "{:?}", browser.engine);
+    drag(browser, &[0.25], None);
+    assert_eq!(cursors(browser), json!([true, false]), "{:?}", browser.engine);
+    drag(browser, &[0.75], Some(CONTROL));
+    assert_eq!(cursors(browser), json!([true, true]), "{:?}", browser.engine);
+    // A quarter and three quarters of half of all samples are a quarter of them apart.
+    let readout = browser.run(
+        "return Array.from(document.querySelector('.readout table').rows[1].cells, cell => cell.innerText)",
+    );
+    // Column, A, B, what is between the values, and between the places.
+    let apart = readout[6].as_str().unwrap().strip_suffix(" s").unwrap().parse::<f64>().unwrap();
+    assert!((apart - 1.25).abs() < 0.02, "{readout}");
+    let [x, y] = at(browser, 0.5);
+    let click =
+        || [json!({"type": "pointerDown", "button": 0}), json!({"type": "pointerUp", "button": 0})];
+    let mut twice = vec![json!({"type": "pointerMove", "x": x, "y": y})];
+    twice.extend(click());
+    twice.extend(click());
+    browser.act(&json!([{
+        "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": twice,
+    }]));
+    sees(browser, 0.0, 1.0);
+}
+
+fn keys(browser: &Browser) {
+    let press = |keys: &[&str]| {
+        let down = keys.iter().map(|key| json!({"type": "keyDown", "value": key}));
+        let up = keys.iter().rev().map(|key| json!({"type": "keyUp", "value": key}));
+        let actions: Vec<Value> = down.chain(up).collect();
+        browser.act(&json!([{"type": "key", "id": "keys", "actions": actions}]));
+    };
+    browser.run("stationdb.waveforms[0].clearCursors(); document.querySelector('.plot').focus()");
+    press(&["+"]);
+    sees(browser, 0.25, 0.75);
+    press(&["\u{e014}"]);
+    sees(browser, 0.3, 0.8);
+    press(&["\u{e012}"]);
+    press(&["-"]);
+    sees(browser, 0.0, 1.0);
+    press(&["a"]);
+    assert_eq!(cursors(browser), json!([true, false]), "{:?}", browser.engine);
+    // From one drawn sample to the next.
+    let place = || browser.run("return stationdb.waveforms[0].cursors.A").as_f64().unwrap();
+    let before = place();
+    press(&[SHIFT, "\u{e014}"]);
+    let next = place();
+    let drawn = browser.run(&format!(
+        "return stationdb.waveforms[0].charts[0].points.x.filter(x => x > {before} && x <= {next}).length"
+    ));
+    assert_eq!(drawn, 1, "{:?}", browser.engine);
+    press(&["\u{e00c}"]);
+    assert_eq!(cursors(browser), json!([false, false]), "{:?}", browser.engine);
+}
+
+fn fingers(browser: &Browser) {
+    let finger = |id: &str, parts: [f64; 3]| {
+        let moved = |part: f64, duration: u32| {
+            let [x, y] = at(browser, part);
+            json!({"type": "pointerMove", "x": x, "y": y, "duration": duration})
+        };
+        let actions = [
+            moved(parts[0], 0),
+            json!({"type": "pointerDown", "button": 0}),
+            moved(parts[1], 60),
+            moved(parts[2], 60),
+            json!({"type": "pointerUp", "button": 0}),
+        ];
+        let parameters = json!({"pointerType": "touch"});
+        json!({"type": "pointer", "id": id, "parameters": parameters, "actions": actions})
+    };
+    browser.run("stationdb.waveforms[0].showAll()");
+    // Two fingers that go apart to twice their distance.
+    browser.act(&json!([finger("one", [0.4, 0.35, 0.3]), finger("two", [0.6, 0.65, 0.7])]));
+    let (from, to) = view(browser);
+    assert!((to - from - 0.5).abs() < 0.05, "{:?}: {from} {to}", browser.engine);
+    // One finger takes the curve along.
+    browser.act(&json!([finger("one", [0.6, 0.5, 0.4])]));
+    let (later, end) = view(browser);
+    assert!(((end - later) - (to - from)).abs() < 1e-9, "{:?}", browser.engine);
+    assert!((later - from - (to - from) * 0.2).abs() < 0.03, "{:?}: {later}", browser.engine);
+}
