@@ -1,23 +1,27 @@
-//! Statements for programs without an async runtime. Each has threads of its own, which end with it.
+//! Statements for programs without an async runtime. Each has threads of its own, which end with it;
+//! those that are prepared share the threads of their [`Sql`](crate::Sql).
 
 use std::any::Any;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt as _;
 use stationdb::{Control, Error, ErrorKind, Result, Session};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
 
-use crate::{Limits, Options, context_with, query_with};
+use crate::prepared::{Held, begun};
+use crate::{Limits, Options, Prepared, context_with, query_with};
 
 /// Batches that wait for their reader at most.
 const WAITING: usize = 2;
@@ -25,6 +29,8 @@ const WAITING: usize = 2;
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long the work of a statement may need to see that it has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is looked whether it has.
+const PAUSE: Duration = Duration::from_millis(1);
 /// What helps where a table is not found.
 const NAMES: &str = "information_schema.tables lists all, and names with capitals or spaces need \
                      quotes, as rows.\"Loop 1\"";
@@ -39,8 +45,38 @@ enum Part {
 
 type Sent = std::result::Result<Part, DataFusionError>;
 
-/// Makes the context of a statement, on a thread of the statement.
-type Preparation = Pin<Box<dyn Future<Output = Result<SessionContext>> + Send>>;
+/// Makes the rows of a statement, on a thread of the statement.
+type Work = Pin<
+    Box<
+        dyn Future<Output = std::result::Result<SendableRecordBatchStream, DataFusionError>> + Send,
+    >,
+>;
+
+/// Who works on a statement.
+enum Threads {
+    Own(Runtime, Option<Box<dyn Any + Send>>),
+    /// What is held drops when the work has ended.
+    Shared(AbortHandle, Weak<Held>),
+}
+
+impl Threads {
+    /// Ends the work, and waits until it has.
+    fn end(self) {
+        match self {
+            Self::Own(runtime, kept) => {
+                runtime.shutdown_timeout(PATIENCE);
+                drop(kept);
+            }
+            Self::Shared(work, held) => {
+                work.abort();
+                let until = Instant::now() + PATIENCE;
+                while held.strong_count() > 0 && Instant::now() < until {
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+}
 
 /// Where the parts go, and the thread that waits for them. It waits without the timer of the
 /// runtime: a statement that computes may keep all of the runtime's threads busy for seconds.
@@ -96,13 +132,12 @@ pub struct Asked {
 /// # }
 /// ```
 pub struct Statement {
-    runtime: Option<Runtime>,
+    threads: Option<Threads>,
     parts: Receiver<Sent>,
     waiter: Arc<Mutex<Thread>>,
     control: Control,
     schema: SchemaRef,
     is_done: bool,
-    kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Statement {
@@ -120,7 +155,7 @@ impl Statement {
     ) -> Result<Self> {
         let control = part_of(control);
         let (session, options) = (session.with_control(&control), asked.options.clone());
-        let context = Box::pin(async move { context_with(&session, &options) });
+        let context = async move { context_with(&session, &options) };
         Self::start(context, statement, asked, control)
     }
 
@@ -135,37 +170,36 @@ impl Statement {
         asked: Asked,
         control: &Control,
     ) -> Result<Self> {
-        Self::start(Box::pin(context), statement, asked, part_of(control))
+        Self::start(context, statement, asked, part_of(control))
     }
 
     fn start(
-        context: Preparation,
+        context: impl Future<Output = Result<SessionContext>> + Send + 'static,
         statement: &str,
         asked: Asked,
         control: Control,
     ) -> Result<Self> {
-        let runtime = Builder::new_multi_thread().enable_time().build();
-        let runtime = runtime.map_err(|error| Error::io("starting the threads of SQL", error))?;
-        let (sender, parts) = channel(WAITING);
-        let waiter = Arc::new(Mutex::new(thread::current()));
-        let out = Out { sender, waiter: waiter.clone() };
         let Asked { limits, values, kept, .. } = asked;
         let text = statement.to_owned();
-        runtime.spawn(async move {
-            if let Err(error) = answer(context, limits, &text, values, &out).await {
-                // Nobody waits after a cancellation.
-                out.send(Err(error)).await;
-            }
+        let work: Work = Box::pin(async move {
+            let context =
+                context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            query_with(&context, &text, values, &limits).await
         });
-        let mut statement = Self {
-            runtime: Some(runtime),
-            parts,
-            waiter,
-            control,
-            schema: Arc::new(Schema::empty()),
-            is_done: false,
-            kept,
-        };
+        let runtime = begun()?;
+        Self::of(control, |out| {
+            runtime.spawn(worked(work, out));
+            Ok(Threads::Own(runtime, kept))
+        })
+    }
+
+    /// The rows of work that `begin` begins, when its columns are there.
+    fn of(control: Control, begin: impl FnOnce(Out) -> Result<Threads>) -> Result<Self> {
+        let (sender, parts) = channel(WAITING);
+        let waiter = Arc::new(Mutex::new(thread::current()));
+        let threads = Some(begin(Out { sender, waiter: waiter.clone() })?);
+        let (schema, is_done) = (Arc::new(Schema::empty()), false);
+        let mut statement = Self { threads, parts, waiter, control, schema, is_done };
         match statement.part()? {
             Some(Part::Schema(schema)) => statement.schema = schema,
             _ => {
@@ -184,20 +218,15 @@ impl Statement {
     /// Ends the work, and waits until its threads have ended, ten seconds at most. The statement
     /// then holds the store no longer. Dropping it ends the work without waiting.
     pub fn close(mut self) {
-        if let Some(end) = self.end() {
-            end();
+        if let Some(threads) = self.end() {
+            threads.end();
         }
     }
 
-    /// Ends the work; returns what waits for its threads.
-    fn end(&mut self) -> Option<impl FnOnce() + Send + use<>> {
+    fn end(&mut self) -> Option<Threads> {
         self.control.cancel();
         self.parts.close();
-        let (runtime, kept) = (self.runtime.take()?, self.kept.take());
-        Some(move || {
-            runtime.shutdown_timeout(PATIENCE);
-            drop(kept);
-        })
+        self.threads.take()
     }
 
     fn part(&mut self) -> Result<Option<Part>> {
@@ -244,9 +273,14 @@ impl Iterator for Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        if let Some(end) = self.end() {
+        match self.end() {
+            Some(Threads::Shared(work, _)) => work.abort(),
             // Whoever drops rows does not wait for that.
-            let _ = thread::Builder::new().name("stationdb sql end".to_owned()).spawn(end);
+            Some(own) => {
+                let end = thread::Builder::new().name("stationdb sql end".to_owned());
+                let _ = end.spawn(move || own.end());
+            }
+            None => {}
         }
     }
 }
@@ -263,15 +297,70 @@ fn part_of(whole: &Control) -> Control {
     }
 }
 
-async fn answer(
-    context: Preparation,
-    limits: Limits,
-    statement: &str,
-    values: Option<ParamValues>,
-    out: &Out,
-) -> std::result::Result<(), DataFusionError> {
-    let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
-    let mut batches = query_with(&context, statement, values, &limits).await?;
+impl Prepared {
+    /// Begins the statement over what `session` sees now, and waits for its columns: as
+    /// [`query`](Self::query), for programs without an async runtime. `kept` is dropped when the work
+    /// has ended, and holds the store no longer.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(dir.path())?;
+    /// # let session = store.session(stationdb::Identity::user("ada"));
+    /// use stationdb::Control;
+    /// use stationdb_sql::datafusion::common::{ParamValues, ScalarValue};
+    /// use stationdb_sql::{Limits, Options, Sql};
+    ///
+    /// let sql = Sql::new(Options::default(), Limits::default())?;
+    /// let prepared = sql.prepare("select id from products where part_number = $part").unwrap();
+    /// let values = ParamValues::from(vec![("part", ScalarValue::from("P-1"))]);
+    /// let mut rows = prepared.begin(&session, Some(values), None, &Control::default())?;
+    /// assert_eq!(rows.schema().field(0).name(), "id");
+    /// assert!(rows.next().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Statement::begin`]; `DeadlineExceeded` also for the time of the limits.
+    pub fn begin(
+        &self,
+        session: &Session,
+        values: Option<ParamValues>,
+        kept: Option<Box<dyn Any + Send>>,
+        control: &Control,
+    ) -> Result<Statement> {
+        let mut control = part_of(control);
+        let own = self.time().and_then(|time| Instant::now().checked_add(time));
+        if let Some(until) = own.into_iter().chain(control.deadline()).min() {
+            control = control.with_deadline(until);
+        }
+        let held = Arc::new(Held::new(kept));
+        let (prepared, session, own) = (self.clone(), session.clone(), control.clone());
+        let (weak, whole) = (Arc::downgrade(&held), held.clone());
+        let work: Work =
+            Box::pin(async move { prepared.ask(&session, values, &own, Some(held)).await });
+        Statement::of(control, |out| {
+            let work = async move {
+                worked(work, out).await;
+                // Behind the plan, which has the session.
+                drop(whole);
+            };
+            Ok(Threads::Shared(self.threads().spawn(work)?, weak))
+        })
+    }
+}
+
+/// Passes on what the work makes, and its error.
+async fn worked(work: Work, out: Out) {
+    if let Err(error) = answer(work, &out).await {
+        // Nobody waits after a cancellation.
+        out.send(Err(error)).await;
+    }
+}
+
+async fn answer(work: Work, out: &Out) -> std::result::Result<(), DataFusionError> {
+    let mut batches = work.await?;
     let schema = unique(&batches.schema());
     if !out.send(Ok(Part::Schema(schema.clone()))).await {
         return Ok(());

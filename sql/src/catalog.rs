@@ -85,7 +85,8 @@ impl Catalog {
 
     /// Opens the rows of a table by id or name. It blocks.
     pub(crate) fn rows(&self, name: &str) -> Option<stationdb::Result<RowTable>> {
-        self.tables.get(name).map(|id| RowTable::open(&self.session, id, &self.known))
+        let id = self.tables.get(name)?;
+        Some(RowTable::open(&self.session, name, id, &self.known))
     }
 }
 
@@ -151,7 +152,8 @@ impl SchemaProvider for Tables {
         }
         let Some(id) = self.tables.get(name).cloned() else { return Ok(None) };
         let (session, known) = (self.session.clone(), self.known.clone());
-        let open = move || RowTable::open(&session, &id, &known);
+        let name = name.to_owned();
+        let open = move || RowTable::open(&session, &name, &id, &known);
         let opened = tokio::task::spawn_blocking(open).await;
         let table = opened
             .map_err(|error| DataFusionError::External(Box::new(error)))?

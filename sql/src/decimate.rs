@@ -87,9 +87,9 @@ fn split(text: &str) -> Vec<String> {
 
 /// A decimated table.
 #[derive(Debug)]
-struct DecimatedTable {
-    rows: RowTable,
-    options: DecimationOptions,
+pub(crate) struct DecimatedTable {
+    pub rows: RowTable,
+    pub options: DecimationOptions,
 }
 
 #[async_trait]

@@ -6,7 +6,10 @@
 //! keeps the rows with the other one, so it is passed on as `<=`. Where the store keeps exactly the
 //! rows of the condition, DataFusion does not test it again.
 
-use datafusion::arrow::datatypes::{DataType, Schema};
+use std::borrow::Cow;
+
+use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use stationdb::chrono::{DateTime, Datelike as _, SecondsFormat};
@@ -61,6 +64,48 @@ pub(crate) fn tests(expr: &Expr) -> Option<Vec<ColumnTest<'_>>> {
         }
         _ => None,
     }
+}
+
+/// The condition with a value of its type in place of each placeholder.
+///
+/// The placeholders of a plan that is kept stand for values that the store tests alike: see
+/// [`crate::prepared`].
+pub(crate) fn stand_in(expr: &Expr) -> Cow<'_, Expr> {
+    if !expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_)))).unwrap_or(false) {
+        return Cow::Borrowed(expr);
+    }
+    let replaced = expr.clone().transform_up(|part| {
+        let value = match &part {
+            Expr::Placeholder(place) => place.field.as_ref().and_then(|it| any(it.data_type())),
+            _ => None,
+        };
+        Ok(match value {
+            Some(value) => Transformed::yes(Expr::Literal(value, None)),
+            None => Transformed::no(part),
+        })
+    });
+    replaced.data().map_or(Cow::Borrowed(expr), Cow::Owned)
+}
+
+/// A value of a type that the store tests.
+fn any(data_type: &DataType) -> Option<ScalarValue> {
+    Some(match data_type {
+        DataType::Int32 => ScalarValue::Int32(Some(1)),
+        DataType::Int64 => ScalarValue::Int64(Some(1)),
+        DataType::Float32 => ScalarValue::Float32(Some(1.0)),
+        DataType::Float64 => ScalarValue::Float64(Some(1.0)),
+        DataType::Utf8 => ScalarValue::Utf8(Some("a".to_owned())),
+        DataType::Timestamp(TimeUnit::Millisecond, zone) => {
+            ScalarValue::TimestampMillisecond(Some(0), zone.clone())
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            ScalarValue::TimestampMicrosecond(Some(0), zone.clone())
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            ScalarValue::TimestampNanosecond(Some(0), zone.clone())
+        }
+        _ => return None,
+    })
 }
 
 pub(crate) fn text_of(value: &ScalarValue) -> Option<&str> {

@@ -57,6 +57,7 @@ mod language;
 mod nowhere;
 mod options;
 mod pages;
+mod prepared;
 mod quotas;
 mod records;
 mod rows;
@@ -79,8 +80,9 @@ pub use lake::{
     LakeYieldKey, LakeYieldScope, LakeYields, lake, lake_aggregates, lake_at, lake_functions,
     lake_with,
 };
+use options::CATALOG;
 pub use options::Options;
-use options::{CATALOG, prepared};
+pub use prepared::{Prepared, Sql};
 
 /// [`context_with`] default options.
 ///
@@ -102,7 +104,12 @@ pub fn context(session: &Session) -> Result<SessionContext> {
 pub fn context_with(session: &Session, options: &Options) -> Result<SessionContext> {
     let session = session.pinned();
     let catalog = Arc::new(Catalog::new(&session)?);
-    let context = prepared(options, Arc::new(nowhere::NoObjectStores))?;
+    over(session, catalog, options)
+}
+
+/// A context over the tables of this snapshot.
+fn over(session: Session, catalog: Arc<Catalog>, options: &Options) -> Result<SessionContext> {
+    let context = options::prepared(options, Arc::new(nowhere::NoObjectStores))?;
     context.register_catalog(CATALOG, catalog.clone());
     for function in figures::Function::ALL {
         let table = figures::FigureFunction { function, session: session.clone() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreRegistry;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stationdb::Result;
@@ -83,23 +83,7 @@ pub(crate) fn prepared(
     if let Some(partitions) = options.partitions {
         config = config.with_target_partitions(partitions.max(1));
     }
-    let mode = match &options.spill_directory {
-        Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
-        None => DiskManagerMode::Disabled,
-    };
-    let mut disk = DiskManagerBuilder::default().with_mode(mode);
-    if let Some(bytes) = options.spill_bytes {
-        disk = disk.with_max_temp_directory_size(bytes);
-    }
-    let pool = FairSpillPool::new(options.memory_bytes.unwrap_or(MEMORY_BYTES));
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(pool))
-        .with_disk_manager_builder(disk)
-        .with_object_store_registry(registry)
-        .build_arc()
-        .map_err(|error| {
-            stationdb::Error::io("preparing SQL", std::io::Error::other(error.to_string()))
-        })?;
+    let runtime = runtime(options, registry)?;
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
@@ -116,4 +100,28 @@ pub(crate) fn prepared(
         context.register_udaf(function);
     }
     Ok(context)
+}
+
+/// The memory and the files of one context, or of one call of a plan that is kept.
+pub(crate) fn runtime(
+    options: &Options,
+    registry: Arc<dyn ObjectStoreRegistry>,
+) -> Result<Arc<RuntimeEnv>> {
+    let mode = match &options.spill_directory {
+        Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
+        None => DiskManagerMode::Disabled,
+    };
+    let mut disk = DiskManagerBuilder::default().with_mode(mode);
+    if let Some(bytes) = options.spill_bytes {
+        disk = disk.with_max_temp_directory_size(bytes);
+    }
+    let pool = FairSpillPool::new(options.memory_bytes.unwrap_or(MEMORY_BYTES));
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(disk)
+        .with_object_store_registry(registry)
+        .build_arc()
+        .map_err(|error| {
+            stationdb::Error::io("preparing SQL", std::io::Error::other(error.to_string()))
+        })
 }

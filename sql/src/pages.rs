@@ -24,12 +24,18 @@ pub(crate) type Page = (RecordBatch, Option<String>);
 pub(crate) type PageReader =
     dyn Fn(&Session, Option<String>, i64) -> stationdb::Result<Page> + Send + Sync;
 
+/// A list of the store, and who reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pages {
+    pub list: PageList,
+    session: Session,
+}
+
 /// A list of the store.
 #[derive(Clone)]
-pub(crate) struct Pages {
+pub(crate) struct PageList {
     /// What is read, for `explain`.
     label: String,
-    session: Session,
     schema: SchemaRef,
     read: Arc<PageReader>,
     table_type: TableType,
@@ -44,13 +50,20 @@ impl Pages {
         table_type: TableType,
         read: Arc<PageReader>,
     ) -> Self {
-        Self { label, session: session.clone(), schema, read, table_type }
+        let list = PageList { label, schema, read, table_type };
+        list.read_by(session)
     }
 }
 
-impl fmt::Debug for Pages {
+impl PageList {
+    pub(crate) fn read_by(self, session: &Session) -> Pages {
+        Pages { list: self, session: session.clone() }
+    }
+}
+
+impl fmt::Debug for PageList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages").field("label", &self.label).finish_non_exhaustive()
+        f.debug_struct("PageList").field("label", &self.label).finish_non_exhaustive()
     }
 }
 
@@ -62,11 +75,11 @@ pub(crate) fn misfit(error: ArrowError) -> stationdb::Error {
 #[async_trait]
 impl TableProvider for Pages {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.list.schema.clone()
     }
 
     fn table_type(&self) -> TableType {
-        self.table_type
+        self.list.table_type
     }
 
     async fn scan(
@@ -76,10 +89,10 @@ impl TableProvider for Pages {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (schema, columns) = project(&self.schema, projection)?;
-        let list = self.clone();
+        let (schema, columns) = project(&self.list.schema, projection)?;
+        let (session, list) = (self.session.clone(), self.list.clone());
         let open = move |control: &stationdb::Control| {
-            let session = list.session.with_control(control);
+            let session = session.with_control(control);
             let (read, columns) = (list.read.clone(), columns.clone());
             let mut left = limit.unwrap_or(usize::MAX);
             let mut token = None;
@@ -100,7 +113,7 @@ impl TableProvider for Pages {
             });
             Ok(Box::new(pages) as Batches)
         };
-        Ok(Arc::new(StoreScan::new(self.label.clone(), schema, Arc::new(open))))
+        Ok(Arc::new(StoreScan::new(self.list.label.clone(), schema, Arc::new(open))))
     }
 }
 

@@ -13,7 +13,7 @@ use stationdb::scans::{RecordKind, RecordService, RecordStream, ScanRecordsReque
 use stationdb::{Control, ErrorKind, Session};
 
 use crate::errors::external;
-use crate::filters::{tests, text_of};
+use crate::filters::{stand_in, tests, text_of};
 use crate::language::{FIELD, Filter, Names};
 use crate::scan::{Batches, StoreScan, names, project};
 
@@ -108,7 +108,7 @@ impl Source {
 #[derive(Debug)]
 pub(crate) struct RecordTable {
     session: Session,
-    source: Source,
+    pub source: Source,
     schema: SchemaRef,
     /// The same columns, of which only those that are fields of results can be in filters.
     of_results: SchemaRef,
@@ -174,7 +174,7 @@ impl TableProvider for RecordTable {
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| {
-            if self.add(&mut Read::default(), filter) {
+            if self.add(&mut Read::default(), &stand_in(filter)) {
                 TableProviderFilterPushDown::Inexact
             } else {
                 TableProviderFilterPushDown::Unsupported

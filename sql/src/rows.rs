@@ -20,7 +20,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Session};
 
-use crate::filters::{ColumnTest, RowFilter, of_rows, tests};
+use crate::filters::{ColumnTest, RowFilter, of_rows, stand_in, tests};
 use crate::language::{Filter, Names};
 use crate::pages::misfit;
 use crate::scan::{Batches, BatchesOpener, StoreScan, TopRowsOpener, names, project};
@@ -36,6 +36,8 @@ pub(crate) type StatisticsCache = Mutex<BTreeMap<String, Arc<TableStatistics>>>;
 #[derive(Debug)]
 pub(crate) struct RowTable {
     pub session: Session,
+    /// The name or id that the statement has.
+    pub name: String,
     pub id: TableId,
     schema: SchemaRef,
     known: Arc<TableStatistics>,
@@ -45,6 +47,7 @@ impl RowTable {
     /// Reads the columns, and what is known of them unless `known` has it.
     pub(crate) fn open(
         session: &Session,
+        name: &str,
         id: &TableId,
         known: &StatisticsCache,
     ) -> stationdb::Result<Self> {
@@ -61,7 +64,8 @@ impl RowTable {
                 read
             }
         };
-        Ok(Self { session: session.clone(), id: id.clone(), schema, known })
+        let (session, name) = (session.clone(), name.to_owned());
+        Ok(Self { session, name, id: id.clone(), schema, known })
     }
 
     /// The name of the index.
@@ -194,7 +198,7 @@ impl TableProvider for RowTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(filters.iter().map(|filter| self.support(filter)).collect())
+        Ok(filters.iter().map(|filter| self.support(&stand_in(filter))).collect())
     }
 
     async fn scan(

@@ -29,6 +29,7 @@ use stationdb::tables::ColumnOrderBy;
 
 use crate::errors::external;
 use crate::exact::settled;
+use crate::prepared::Held;
 
 /// Batches that wait for the query at most.
 const WAITING: usize = 2;
@@ -211,7 +212,7 @@ impl ExecutionPlan for StoreScan {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
             return internal_err!("a read of the store has one partition, not {partition}");
@@ -221,7 +222,10 @@ impl ExecutionPlan for StoreScan {
         let stop = Stop(control.clone());
         let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
         let (sender, open, form) = (builder.tx(), self.open.clone(), schema.clone());
+        let held = context.session_config().get_extension::<Held>();
         builder.spawn_blocking(move || {
+            // Dropped behind what reads the store.
+            let (_held, open) = (held, open);
             for batch in open(&control).map_err(external)? {
                 let batch = fitted(batch.map_err(external)?, &form)?;
                 // The query has ended.

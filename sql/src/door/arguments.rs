@@ -1,31 +1,101 @@
-//! Values in the arguments of table functions. The functions are called while the statement is
-//! planned, before values are bound, so that theirs are written into the statement.
+//! Placeholders as they are written: those without a name get numbers, and the values of arguments of
+//! table functions are written into the statement. The functions are called while the statement
+//! is planned, before values are bound.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use datafusion::common::{ParamValues, ScalarValue, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, TableFactor, UnaryOperator, Value, VisitMut as _, VisitorMut, visit_expressions_mut,
+    Expr, TableFactor, UnaryOperator, Value, ValueWithSpan, VisitMut as _, VisitorMut,
+    visit_expressions_mut,
 };
+use datafusion::sql::sqlparser::tokenizer::Location;
 
-/// Writes the values of placeholders into the arguments of table functions.
+/// Writes the values of placeholders into the arguments of table functions, and returns which.
 ///
 /// # Errors
 /// A placeholder there without a value, and a value that is no text, number, bool or null.
-pub(super) fn bind(statement: &mut Statement, values: &ParamValues) -> Result<()> {
+pub(super) fn bind(statement: &mut Statement, values: &ParamValues) -> Result<BTreeSet<String>> {
     match statement {
-        Statement::Statement(statement) => match statement.visit(&mut Arguments(values)) {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(()),
-        },
+        Statement::Statement(statement) => {
+            let mut arguments = Arguments { values, written: BTreeSet::new() };
+            match statement.visit(&mut arguments) {
+                ControlFlow::Break(error) => Err(error),
+                ControlFlow::Continue(()) => Ok(arguments.written),
+            }
+        }
         Statement::Explain(explain) => bind(&mut explain.statement, values),
-        _ => Ok(()),
+        _ => Ok(BTreeSet::new()),
     }
 }
 
-struct Arguments<'v>(&'v ParamValues);
+/// Gives the placeholders `?` the numbers `$1`, `$2`, … in the order of the text.
+///
+/// # Errors
+/// `?` beside placeholders with a number or a name.
+pub(super) fn number(statement: &mut Statement) -> Result<()> {
+    let statement = match statement {
+        Statement::Statement(statement) => statement,
+        Statement::Explain(explain) => return number(&mut explain.statement),
+        _ => return Ok(()),
+    };
+    let mut found = Placeholders::default();
+    let _ = statement.visit(&mut found);
+    if found.unnamed.is_empty() {
+        return Ok(());
+    }
+    if let Some(named) = found.named {
+        return plan_err!("the statement has ? beside {named}: write all placeholders in one form");
+    }
+    let numbers = found.unnamed.into_iter().zip(1..).collect();
+    let _ = statement.visit(&mut Numbers(numbers));
+    Ok(())
+}
+
+/// Where the placeholders of a statement are.
+#[derive(Default)]
+struct Placeholders {
+    unnamed: BTreeSet<Location>,
+    named: Option<String>,
+}
+
+impl VisitorMut for Placeholders {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        match &value.value {
+            Value::Placeholder(name) if name == "?" => {
+                self.unnamed.insert(value.span.start);
+            }
+            Value::Placeholder(name) => self.named = Some(name.clone()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Numbers(BTreeMap<Location, usize>);
+
+impl VisitorMut for Numbers {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        if let (Value::Placeholder(name), Some(number)) =
+            (&mut value.value, self.0.get(&value.span.start))
+        {
+            *name = format!("${number}");
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Arguments<'v> {
+    values: &'v ParamValues,
+    written: BTreeSet<String>,
+}
 
 impl VisitorMut for Arguments<'_> {
     type Break = DataFusionError;
@@ -40,8 +110,11 @@ impl VisitorMut for Arguments<'_> {
             if let Expr::Value(value) = expr
                 && let Value::Placeholder(name) = &value.value
             {
-                match written(name, self.0) {
-                    Ok(literal) => *expr = literal,
+                match written(name, self.values) {
+                    Ok(literal) => {
+                        self.written.insert(name.clone());
+                        *expr = literal;
+                    }
                     Err(error) => return ControlFlow::Break(error),
                 }
             }

@@ -142,6 +142,20 @@ pub(crate) fn bounded(function: &Arc<ScalarUDF>, meter: &Arc<Meter>) -> Option<A
     }
 }
 
+/// The function of a plan for another call of it; none where it has no bound.
+pub(crate) fn again(function: &ScalarUDF, meter: &Arc<Meter>) -> Option<ScalarUDF> {
+    let function = function.inner();
+    if let Some(known) = function.downcast_ref::<BoundedFunction>() {
+        let (inner, growth) = (known.inner.clone(), known.growth);
+        let (meter, made) = (meter.clone(), Made::default());
+        return Some(ScalarUDF::new_from_impl(BoundedFunction { inner, growth, meter, made }));
+    }
+    if function.is::<BoundedConcat>() {
+        return Some(joined(meter));
+    }
+    function.is::<Measured>().then(|| measured(meter))
+}
+
 // Without `simplify`, which would put the function without its bound in its place.
 impl ScalarUDFImpl for BoundedFunction {
     fn name(&self) -> &str {

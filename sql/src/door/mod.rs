@@ -1,16 +1,19 @@
 //! One door for statements of others: bounds of what a statement may ask for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::common::{ParamValues, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
 #[cfg(feature = "lake")]
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::{SQLOptions, SessionContext};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::dialect::dialect_from_str;
 
 mod arguments;
@@ -23,10 +26,10 @@ mod types;
 mod watch;
 mod weight;
 
-use bounded::Meter;
-pub(crate) use bounded::{operate, rewritten};
+pub(crate) use bounded::{Meter, again, operate, rewritten};
 pub use limits::Limits;
-use watch::{Alarm, PlanDeadline};
+pub(crate) use watch::Alarm;
+use watch::PlanDeadline;
 
 /// Allows nothing but reads, in [`SessionContext::sql_with_options`].
 ///
@@ -75,8 +78,8 @@ pub async fn query(
     query_with(context, text, None, limits).await
 }
 
-/// [`query`] with values for the placeholders of the statement, `$1` or `$name`. They are values
-/// wherever they stand, and never a part of the text.
+/// [`query`] with values for the placeholders of the statement, `?`, `$1` or `$name`. They are
+/// values wherever they stand, and never a part of the text.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -105,30 +108,89 @@ pub async fn query_with(
     values: Option<ParamValues>,
     limits: &Limits,
 ) -> Result<SendableRecordBatchStream> {
-    let until = limits.time.and_then(|time| Instant::now().checked_add(time));
+    let call = Call::new(limits, None);
     let state = context.state();
-    {
-        // A dialect does not go to other threads, and the work on a statement does.
-        let dialect = state.config_options().sql_parser.dialect;
-        let Some(parsed) = dialect_from_str(dialect) else {
-            return plan_err!("unknown dialect of SQL: {dialect}");
-        };
-        // Planning gives the results of such calls a name with the text of the call.
-        let is_second_name = |name: &str| {
-            state.scalar_functions().get(name).is_some_and(|function| function.name() != name)
-                || state
-                    .higher_order_functions()
-                    .get(name)
-                    .is_some_and(|function| function.name() != name)
-        };
-        tokens::check(text, parsed.as_ref(), limits, is_second_name)?;
+    let planned = async {
+        let StatementPlan { state, mut plan, .. } =
+            read(&state, text, values.as_ref(), limits, &call).await?;
+        if let Some(values) = values {
+            plan = plan.with_param_values(values)?;
+        }
+        check(&plan, limits, &call)?;
+        let context = SessionContext::new_with_state(state);
+        context.execute_logical_plan(plan).await?.execute_stream().await
+    };
+    let alarm = Alarm::new(call.until);
+    let rows = alarm.future(planned).await?;
+    Ok(alarm.stream(rows))
+}
+
+/// What one call of a statement may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The end of its time.
+    pub until: Option<Instant>,
+    share: usize,
+}
+
+impl Call {
+    /// A call that begins now, and ends with `deadline`, too.
+    pub(crate) fn new(limits: &Limits, deadline: Option<Instant>) -> Self {
+        let own = limits.time.and_then(|time| Instant::now().checked_add(time));
+        let until = own.into_iter().chain(deadline).min();
+        Self { until, share: limits.expression_bytes }
     }
-    let partitions = state.config().target_partitions().max(1);
-    let rows = state.config().batch_size().max(1);
-    let meter = Arc::new(Meter::new(limits.expression_bytes / partitions, rows, until));
+
+    /// What counts the bytes of its expressions, in plans that such a state makes.
+    pub(crate) fn meter(&self, state: &SessionState) -> Arc<Meter> {
+        let partitions = state.config().target_partitions().max(1);
+        let rows = state.config().batch_size().max(1);
+        Arc::new(Meter::new(self.share / partitions, rows, self.until))
+    }
+}
+
+/// The plan of a statement, before values are bound.
+pub(crate) struct StatementPlan {
+    /// Whose rules bound the plan, and look at the time.
+    pub state: SessionState,
+    pub plan: LogicalPlan,
+    /// The placeholders whose values the plan has already.
+    pub written: BTreeSet<String>,
+}
+
+/// Checks the tokens and the form of a statement.
+pub(crate) fn parsed(state: &SessionState, text: &str, limits: &Limits) -> Result<Statement> {
+    let dialect = state.config_options().sql_parser.dialect;
+    let Some(known) = dialect_from_str(dialect) else {
+        return plan_err!("unknown dialect of SQL: {dialect}");
+    };
+    // Planning gives the results of such calls a name with the text of the call.
+    let is_second_name = |name: &str| {
+        state.scalar_functions().get(name).is_some_and(|function| function.name() != name)
+            || state
+                .higher_order_functions()
+                .get(name)
+                .is_some_and(|function| function.name() != name)
+    };
+    tokens::check(text, known.as_ref(), limits, is_second_name)?;
+    let mut statement = state.sql_to_statement(text, &dialect)?;
+    arguments::number(&mut statement)?;
+    Ok(statement)
+}
+
+/// Reads a statement within bounds. Its plan is not optimised, and not checked.
+pub(crate) async fn read(
+    state: &SessionState,
+    text: &str,
+    values: Option<&ParamValues>,
+    limits: &Limits,
+    call: &Call,
+) -> Result<StatementPlan> {
+    let mut statement = parsed(state, text, limits)?;
+    let meter = call.meter(state);
     let mut analyzers = state.analyzer().rules.clone();
     analyzers.push(Arc::new(bounded::BoundInsertion(meter.clone())));
-    let watch = PlanDeadline(until);
+    let watch = PlanDeadline(call.until);
     let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Literals(meter.clone()))];
     planners.extend(state.expr_planners().iter().cloned());
     let mut bounded = SessionStateBuilder::new_from_existing(state.clone())
@@ -138,27 +200,23 @@ pub async fn query_with(
         .with_physical_optimizer_rules(watch.physical(state.physical_optimizers()))
         .build();
     bounded::bound_types(&mut bounded, &meter)?;
-    let planned = async {
-        let dialect = bounded.config_options().sql_parser.dialect;
-        let mut statement = bounded.sql_to_statement(text, &dialect)?;
-        if let Some(values) = &values {
-            arguments::bind(&mut statement, values)?;
-        }
-        let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
-        let plan = bounded.statement_to_plan(statement).await;
-        let mut plan = plan.map_err(|error| types::told(error, is_aggregate))?;
-        if let Some(values) = values {
-            plan = plan.with_param_values(values)?;
-        }
-        watch.check()?;
-        weight::check(&plan, limits)?;
-        reads().verify_plan(&plan)?;
-        let context = SessionContext::new_with_state(bounded);
-        context.execute_logical_plan(plan).await?.execute_stream().await
+    let written = match values {
+        Some(values) => arguments::bind(&mut statement, values)?,
+        None => BTreeSet::new(),
     };
-    let alarm = Alarm::new(until);
-    let rows = alarm.future(planned).await?;
-    Ok(alarm.stream(rows))
+    let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
+    let plan = bounded.statement_to_plan(statement).await;
+    let plan = plan.map_err(|error| types::told(error, is_aggregate))?;
+    Ok(StatementPlan { state: bounded, plan, written })
+}
+
+/// Checks a plan whose values are bound. Returns the number of its nodes, each name in it replaced
+/// by what it stands for.
+pub(crate) fn check(plan: &LogicalPlan, limits: &Limits, call: &Call) -> Result<usize> {
+    PlanDeadline(call.until).check()?;
+    let nodes = weight::check(plan, limits)?;
+    reads().verify_plan(plan)?;
+    Ok(nodes)
 }
 
 /// The functions in processes that run plans of others: each with a bound that holds there.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
@@ -20,7 +20,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, stream};
 
+use stationdb::Control;
+
 use super::limits::late;
+use crate::errors::external;
 
 /// The end of a statement's time, for its rules.
 #[derive(Clone, Copy, Debug)]
@@ -127,8 +130,10 @@ impl PhysicalOptimizerRule for DeadlineRule<dyn PhysicalOptimizerRule + Send + S
 ///
 /// A thread, and no timer of the runtime: a runtime may have none.
 #[derive(Clone, Debug)]
-pub(super) struct Alarm {
+pub(crate) struct Alarm {
     watch: PlanDeadline,
+    /// Ends the statement too. It is looked at when the statement goes on.
+    control: Option<Control>,
     bell: Option<Arc<AlarmThread>>,
 }
 
@@ -153,31 +158,57 @@ impl Drop for AlarmThread {
 
 /// Bytes of the stack of a thread that only waits.
 const STACK_BYTES: usize = 64 * 1024;
+/// How often is looked whether a control is cancelled.
+const GLANCE: Duration = Duration::from_millis(20);
 
 impl Alarm {
-    pub(super) fn new(until: Option<Instant>) -> Self {
-        let bell = until.and_then(|until| {
-            let inside = Arc::new(AlarmState::default());
-            let held = inside.clone();
-            let wait = move || {
-                while !held.is_over.load(Ordering::Acquire) {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        let waker = held.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                        if let Some(waker) = waker.as_ref() {
-                            waker.wake_by_ref();
-                        }
-                        break;
+    pub(crate) fn new(until: Option<Instant>) -> Self {
+        let mut alarm = Self::silent(until, None);
+        if until.is_some() {
+            alarm.bell = alarm.wound_up();
+        }
+        alarm
+    }
+
+    /// With a control that ends the statement, too.
+    pub(crate) fn with_control(until: Option<Instant>, control: &Control) -> Self {
+        let mut alarm = Self::silent(until, Some(control));
+        alarm.bell = alarm.wound_up();
+        alarm
+    }
+
+    /// Looks when the statement goes on, and wakes nobody.
+    pub(crate) fn silent(until: Option<Instant>, control: Option<&Control>) -> Self {
+        Self { watch: PlanDeadline(until), control: control.cloned(), bell: None }
+    }
+
+    /// The thread that wakes the statement. Without one the time is looked at when the statement goes
+    /// on by itself.
+    fn wound_up(&self) -> Option<Arc<AlarmThread>> {
+        let inside = Arc::new(AlarmState::default());
+        let (held, until, control) = (inside.clone(), self.watch.0, self.control.clone());
+        let wait = move || {
+            while !held.is_over.load(Ordering::Acquire) {
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let is_late = left.is_some_and(|left| left.is_zero());
+                if is_late || control.as_ref().is_some_and(|control| control.check().is_err()) {
+                    let waker = held.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(waker) = waker.as_ref() {
+                        waker.wake_by_ref();
                     }
-                    thread::park_timeout(left);
+                    break;
                 }
-            };
-            let thread = thread::Builder::new().name("sql-time".to_owned());
-            // Without a thread the time is looked at when the statement goes on by itself.
-            let thread = thread.stack_size(STACK_BYTES).spawn(wait).ok()?.thread().clone();
-            Some(Arc::new(AlarmThread { inside, thread }))
-        });
-        Self { watch: PlanDeadline(until), bell }
+                // A control tells nobody that it is cancelled.
+                let glance = control.is_some().then_some(GLANCE);
+                match left.into_iter().chain(glance).min() {
+                    Some(pause) => thread::park_timeout(pause),
+                    None => thread::park(),
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("sql-time".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread.spawn(wait).ok()?.thread().clone();
+        Some(Arc::new(AlarmThread { inside, thread }))
     }
 
     /// Checks the time, and is woken when it is over.
@@ -186,10 +217,13 @@ impl Alarm {
             let mut waiting = bell.inside.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             *waiting = Some(waker.clone());
         }
+        if let Some(control) = &self.control {
+            control.check().map_err(external)?;
+        }
         self.watch.check()
     }
 
-    pub(super) async fn future<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(crate) async fn future<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut work = Box::pin(work);
         poll_fn(|task| match self.look(task.waker()) {
             Ok(()) => work.as_mut().poll(task),
@@ -198,7 +232,7 @@ impl Alarm {
         .await
     }
 
-    pub(super) fn stream(self, mut rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    pub(crate) fn stream(self, mut rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let schema = rows.schema();
         let mut is_late = false;
         let rows = stream::poll_fn(move |task| {

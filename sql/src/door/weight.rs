@@ -30,10 +30,10 @@ pub(super) struct Weight {
     texts: Arc<[usize]>,
 }
 
-/// Checks what a plan stands for.
-pub(super) fn check(plan: &LogicalPlan, limits: &Limits) -> Result<()> {
+/// The nodes that a plan stands for, which are checked.
+pub(super) fn check(plan: &LogicalPlan, limits: &Limits) -> Result<usize> {
     let (bound, texts) = (limits.nodes, limits.text_bytes);
-    Scale { bound, texts, known: HashMap::new() }.weigh(plan).map(drop)
+    Scale { bound, texts, known: HashMap::new() }.weigh(plan).map(|weight| weight.nodes)
 }
 
 struct Scale {

@@ -111,7 +111,7 @@ fn among(operand: &Expr, list: &[Expr], negated: bool, schema: &DFSchema) -> Opt
 }
 
 /// The instant of a text in this resolution; none for a form that only the engine reads.
-fn instant(text: &str, unit: TimeUnit) -> Option<IntegerPosition> {
+pub(super) fn instant(text: &str, unit: TimeUnit) -> Option<IntegerPosition> {
     let text = text.trim();
     let date = NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
     let rest = text.get(10..)?;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
@@ -35,6 +35,41 @@ mod terms;
 
 pub(crate) use settle::array as settled;
 use terms::called;
+
+/// The value of a column of times in UTC or without a zone that is exactly this one, a text or a time
+/// in UTC or without a zone.
+pub(crate) fn time_in(value: &ScalarValue, data_type: &DataType) -> Option<ScalarValue> {
+    let DataType::Timestamp(unit, zone) = data_type else { return None };
+    let count = match value {
+        text if text.data_type().is_string() => {
+            match literals::instant(text.try_as_str().flatten()?, *unit)? {
+                terms::IntegerPosition::At(count, false) => count,
+                _ => return None,
+            }
+        }
+        ScalarValue::TimestampSecond(Some(count), own) if terms::is_utc(own) => {
+            finer(*count, TimeUnit::Second, *unit)?
+        }
+        ScalarValue::TimestampMillisecond(Some(count), own) if terms::is_utc(own) => {
+            finer(*count, TimeUnit::Millisecond, *unit)?
+        }
+        ScalarValue::TimestampMicrosecond(Some(count), own) if terms::is_utc(own) => {
+            finer(*count, TimeUnit::Microsecond, *unit)?
+        }
+        ScalarValue::TimestampNanosecond(Some(count), own) if terms::is_utc(own) => {
+            finer(*count, TimeUnit::Nanosecond, *unit)?
+        }
+        _ => return None,
+    };
+    terms::is_utc(zone).then(|| terms::scalar_of(count, data_type))
+}
+
+/// The count in another unit, if it is a whole number there.
+fn finer(count: i64, from: TimeUnit, to: TimeUnit) -> Option<i64> {
+    let scaled = i128::from(count) * terms::per_second(to);
+    let divisor = terms::per_second(from);
+    (scaled % divisor == 0).then(|| i64::try_from(scaled / divisor).ok()).flatten()
+}
 
 /// The functions that the rules put into plans, and those that replace the engine's.
 pub(crate) fn functions() -> Vec<ScalarUDF> {

@@ -99,8 +99,13 @@ impl IntegerPosition {
 }
 
 pub(super) fn of_type(count: i64, data_type: &DataType) -> Expr {
+    Expr::Literal(scalar_of(count, data_type), None)
+}
+
+/// A count as a value of this type of times, else as an integer.
+pub(super) fn scalar_of(count: i64, data_type: &DataType) -> ScalarValue {
     let count = Some(count);
-    let value = match data_type {
+    match data_type {
         DataType::Timestamp(TimeUnit::Second, zone) => {
             ScalarValue::TimestampSecond(count, zone.clone())
         }
@@ -114,8 +119,7 @@ pub(super) fn of_type(count: i64, data_type: &DataType) -> Expr {
             ScalarValue::TimestampNanosecond(count, zone.clone())
         }
         _ => ScalarValue::Int64(count),
-    };
-    Expr::Literal(value, None)
+    }
 }
 
 /// The terms joined as a tree of small depth.
