@@ -38,6 +38,7 @@ pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
 pub(crate) use file::file_turn::{FileTurn, PausedTurn};
 pub(crate) use file::names::check_names;
+pub(crate) use file::recent_log::BYTES as RECENT_LOG_BYTES;
 pub(crate) use file::record_file::{RecordFile, RecordFileOptions};
 pub(crate) use file::rewrite::Replacement;
 pub(crate) use file::transaction::{Finished, WriteTransaction};

@@ -58,6 +58,17 @@ impl Snapshot {
         Self { base, frozen: None, active: self.active.clone(), sequence: self.sequence }
     }
 
+    /// The same state over another view of the same record file.
+    pub(crate) fn rebased(&self, base: Arc<Base>) -> Self {
+        let Self { frozen, active, .. } = self;
+        Self { base, frozen: frozen.clone(), active: active.clone(), sequence: self.sequence }
+    }
+
+    /// The same layers over a view without rows, which keeps no page of the file in use.
+    pub(crate) fn without_base(&self) -> Self {
+        self.rebased(Arc::new(Base::empty(self.base.sequence)))
+    }
+
     /// The state of the record file.
     pub(crate) fn base(&self) -> &Arc<Base> {
         &self.base

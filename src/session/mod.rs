@@ -40,6 +40,7 @@ pub use feed::sync_point::SyncPoint;
 pub use feed::synchronise::{PresentRecord, SyncItem, SyncStream};
 pub(crate) use lock::lock;
 pub(crate) use maintain::fillings::{FILLING_KEY, Fillings};
+pub(crate) use maintain::mend::read_pages_again;
 pub(crate) use maintain::rewrite::rewrite_record_file;
 pub(crate) use maintain::settle::{checkpoint, settle_indexes};
 pub(crate) use outbox::search;

@@ -10,7 +10,8 @@ use crate::session::guarded;
 use crate::value::limits;
 
 pub(super) const RECORD_FILE: &str = "records.redb";
-pub(super) const RESTORE: &str = "restore the store, or this record, from a backup";
+pub(super) const RESTORE: &str = "repair the store from a backup set, or restore it, or this \
+                                  record, from a backup";
 pub(super) const REBUILD: &str =
     "back up the store and restore the copy; this rebuilds the indexes";
 

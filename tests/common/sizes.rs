@@ -49,6 +49,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("crash_uncached", 0, 1),
     // Of single syncs that are removed, one in as many.
     ("crash_syncs", 5, 1),
+    // Of the operations and the changes of a restore from a backup set, one in as many.
+    ("crash_set_restores", 7, 1),
     // Sizes of a disk that fills up.
     ("disk_sizes", 24, 256),
     // Time for each fuzz target without a fuzzer.

@@ -153,17 +153,21 @@ pub fn restore(
     copied(output, "restored to", directory, &report)
 }
 
-/// Takes the damaged files of the store from a set.
+/// Takes what the store has damaged from a set.
 pub fn repair(desk: &Desk, output: Output, set: &Path) -> Outcome {
     let (bar, control) = Bar::new(desk.interrupt.control(), "repairing", None);
     let report = desk.store.repair(set, &control)?;
     drop(bar);
-    let message = format!(
-        "{} files checked, {} repaired with {} bytes",
+    let mut message = format!(
+        "{} files checked, {} repaired and {} pages of the records, with {} bytes",
         report.files,
         report.repaired.len(),
+        report.repaired_pages.len(),
         report.repaired_bytes
     );
+    if report.needs_reopen {
+        message.push_str("; close the store and open it again to read the repaired pages");
+    }
     output.report(&message, &to_value(&report).unwrap_or_default())?;
     judge(&report.findings, report.findings_left_out)
 }

@@ -44,6 +44,7 @@ impl Trouble {
             // Not `backup`, which is a command.
             "BACKUP" => "copy".to_owned(),
             "NEW" => "new".to_owned(),
+            "SET" => "stick".to_owned(),
             word => word.to_owned(),
         };
         run(program(self.bench.directory.path()).args(words[1..].iter().map(name)))
@@ -112,12 +113,17 @@ fn the_disk_is_dying() {
     let mut trouble = Trouble::new("The disk is dying");
     let products = trouble.products("store");
     flip_rows(&trouble.bench);
+    // Too late to have what is damaged.
+    let _ = trouble.bench.run(&["backup", "stick", "--set"]);
     trouble.good("stationdb STORE backup BACKUP");
     let found = trouble.follow("stationdb STORE verify");
     assert_eq!(found.code, Some(6), "{found:?}");
     assert!(found.out.contains("tables/"), "{found:?}");
     let said = trouble.bench.good(&["status"]);
     assert!(said.contains("DAMAGE: ") && said.contains("tables/"), "{said}");
+    let repaired = trouble.follow("stationdb STORE repair SET");
+    assert_eq!(repaired.code, Some(6), "{repaired:?}");
+    assert!(repaired.err.contains("tables/"), "{repaired:?}");
     // The backup has the wrong bit too, and says so.
     assert_eq!(trouble.follow("stationdb NEW restore BACKUP").code, Some(6));
     assert_eq!(trouble.follow("stationdb NEW verify").code, Some(6));

@@ -6475,9 +6475,15 @@ class RepairReport(Record):
     file_bytes: int = 0
     #: Files that were damaged or missing and are whole again, by their paths.
     repaired: list[str] = _field(default_factory=list)
-    #: Bytes of the repaired files.
+    #: Pages of the record file that were damaged and are whole again, by the byte where each
+    #: begins.
+    repaired_pages: list[int] = _field(default_factory=list)
+    #: Bytes of the repaired files and pages.
     repaired_bytes: int = 0
-    #: Files that stay as they are, up to a thousand, each with the reason.
+    #: Whether the store has to be closed and opened again before it reads the repaired pages: a
+    #: reader needed its view of the record file all the time.
+    needs_reopen: bool = False
+    #: Files and pages that stay as they are, up to a thousand, each with the reason.
     findings: list[Finding] = _field(default_factory=list)
     #: Number of further findings.
     findings_left_out: int = 0
@@ -6486,7 +6492,9 @@ class RepairReport(Record):
         ("files", "files", None),
         ("file_bytes", "fileBytes", None),
         ("repaired", "repaired", None),
+        ("repaired_pages", "repairedPages", None),
         ("repaired_bytes", "repairedBytes", None),
+        ("needs_reopen", "needsReopen", None),
         ("findings", "findings", ["Finding"]),
         ("findings_left_out", "findingsLeftOut", None),
     )

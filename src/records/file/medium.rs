@@ -180,6 +180,14 @@ impl Medium {
         self.sums.refused()
     }
 
+    /// Tells that a page which was damaged has these bytes now, other than by a write of redb.
+    ///
+    /// # Errors
+    /// As [`PageSums::wrote`].
+    pub(in crate::records) fn mended(&self, offset: u64, page: &[u8]) -> Result<()> {
+        self.sums.wrote(offset, page)
+    }
+
     #[cfg(test)]
     pub(in crate::records) fn sums(&self) -> &PageSums {
         &self.sums

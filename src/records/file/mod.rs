@@ -7,6 +7,7 @@ pub(super) mod bookkeeping;
 pub(super) mod file_turn;
 pub(super) mod free_space;
 pub(super) mod medium;
+pub(super) mod mend;
 pub(super) mod names;
 pub(super) mod page_sums;
 pub(super) mod pages;

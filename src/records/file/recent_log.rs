@@ -14,7 +14,7 @@ use crate::records::Space;
 use crate::records::space::RECENT_LOG;
 
 /// Limit of the bytes of the newest rows, so that they fit into a page with their neighbours.
-const BYTES: usize = 2_048;
+pub(crate) const BYTES: usize = 2_048;
 
 /// What a turn knows about the newest rows.
 #[derive(Debug, Default)]

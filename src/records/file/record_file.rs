@@ -48,7 +48,7 @@ pub(crate) struct RecordFile {
     pub(in crate::records) id: FileId,
     pub(in crate::records) options: RecordFileOptions,
     /// Why the file could not be reopened after a failure.
-    lost: Option<Error>,
+    pub(super) lost: Option<Error>,
     /// Whether the medium refuses writes although the open redb has seen no failed commit. Its
     /// snapshots may then be read.
     pub(in crate::records) is_read_only: bool,
@@ -433,7 +433,7 @@ impl RecordFile {
         self.lost.clone().unwrap_or_else(|| Error::conflict("the record file is closed"))
     }
 
-    fn open_again(&mut self) -> Result<()> {
+    pub(super) fn open_again(&mut self) -> Result<()> {
         self.close();
         check_names(&self.disk, &[self.open_name()])?;
         let failed = |error| Error::io("reopening records.redb", error);

@@ -57,6 +57,13 @@ fn slot(header: &[u8], number: u8) -> Option<Commit> {
     })
 }
 
+/// The commit of the slot with the highest transaction number. It is the last one while the file is
+/// open and nobody writes it.
+pub(super) fn newest(source: &PageSource<'_>) -> Option<Commit> {
+    let header = source.bytes(0..HEADER_BYTES as u64)?;
+    (0..2).filter_map(|number| slot(&header, number)).max_by_key(|commit| commit.transaction)
+}
+
 /// The pages of all tables of a commit.
 struct Extent {
     /// Damaged pages, by number and checksum.

@@ -22,6 +22,7 @@
 mod check;
 mod commit;
 mod live;
+pub(crate) mod mend;
 mod scan;
 mod source;
 mod walk;

@@ -2,5 +2,6 @@
 
 pub(super) mod fillings;
 pub(crate) mod growth;
+pub(super) mod mend;
 pub(super) mod rewrite;
 pub(super) mod settle;

@@ -135,10 +135,12 @@ impl Engine {
         }
     }
 
-    /// Replaces the open record file with `fresh` at a moment without readers. Returns false if
-    /// there was no such moment within the bound.
-    fn replace_record_file(&self, fresh: RecordFile) -> Result<bool> {
-        let mut fresh = Some(fresh);
+    /// Runs `f` at a moment without readers, while nobody gets a snapshot. Returns false if there
+    /// was no such moment within the bound. Only the holder of the lock `moving` may call it.
+    pub(super) fn at_a_moment_without_readers(
+        &self,
+        f: impl FnOnce(&mut Arc<Snapshot>) -> Result<()>,
+    ) -> Result<bool> {
         for number in 0..TRIES {
             if number > 0 {
                 std::thread::sleep(PAUSE);
@@ -149,15 +151,26 @@ impl Engine {
             while self.has_readers(0) && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if self.has_readers(0) {
-                continue;
+            if !self.has_readers(0) {
+                return f(&mut published).map(|()| true);
             }
-            let Some(fresh) = fresh.take() else { break };
-            return self.replace_unread(fresh, &mut published).map(|()| true);
         }
-        drop(fresh);
-        self.records().discard_new();
         Ok(false)
+    }
+
+    /// Replaces the open record file with `fresh` at a moment without readers. Returns false if
+    /// there was no such moment within the bound.
+    fn replace_record_file(&self, fresh: RecordFile) -> Result<bool> {
+        let mut fresh = Some(fresh);
+        let replaced = self.at_a_moment_without_readers(|published| match fresh.take() {
+            Some(fresh) => self.replace_unread(fresh, published),
+            None => Ok(()),
+        })?;
+        if !replaced {
+            drop(fresh);
+            self.records().discard_new();
+        }
+        Ok(replaced)
     }
 
     /// As [`Self::replace_record_file`], when there is no reader and none can begin.

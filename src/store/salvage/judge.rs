@@ -13,7 +13,7 @@ use crate::session::{SUBSCRIBER, SubscriberRow};
 use crate::value::stored;
 
 /// Verifies an entry.
-pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
+pub(in crate::store) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let sealed = |kind: u8| match envelope::open(key, kind, value) {
         Ok(_) => Check::Whole,
         Err(_) => Check::Damaged,

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use self::facts::Facts;
+pub(in crate::store) use self::judge::check as check_entry;
 pub(super) use self::names::key_text;
 use self::names::{collection_name, kind_of, range_text};
 pub use self::report::{Lost, SalvageReport};

@@ -14,6 +14,7 @@ mod earlier;
 mod layout;
 mod list;
 mod manifest;
+mod mend;
 mod objects;
 mod pace;
 mod pack;

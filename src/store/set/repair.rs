@@ -5,18 +5,21 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::layout::{Set, opened};
+use super::mend::{Mended, mend_records};
 use super::objects::{Object, identities};
 use crate::disk::{Disk, SharedDisk, copy_file_as, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::guarded;
 use crate::session::tables::TEMPORARY_DIR;
-use crate::store::findings::{Finding, VerifyReport};
+use crate::store::findings::{Finding, RESTORE, VerifyReport, checked};
 use crate::store::named::named_files;
 use crate::store::open::Store;
 use crate::value::Control;
 
 const NOWHERE: &str = "name a set with a backup from before the damage, or delete the records that \
                        name the file";
+
+const UNLISTED: &str = "the records of files, so that no file was checked";
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,28 +32,36 @@ pub struct RepairReport {
     pub file_bytes: u64,
     /// Files that were damaged or missing and are whole again, by their paths.
     pub repaired: Vec<String>,
-    /// Bytes of the repaired files.
+    /// Pages of the record file that were damaged and are whole again, by the byte where each
+    /// begins.
+    pub repaired_pages: Vec<u64>,
+    /// Bytes of the repaired files and pages.
     pub repaired_bytes: u64,
-    /// Files that stay as they are, up to a thousand, each with the reason.
+    /// Whether the store has to be closed and opened again before it reads the repaired pages: a
+    /// reader needed its view of the record file all the time.
+    pub needs_reopen: bool,
+    /// Files and pages that stay as they are, up to a thousand, each with the reason.
     pub findings: Vec<Finding>,
     /// Number of further findings.
     pub findings_left_out: u64,
 }
 
 impl Store {
-    /// Checks every byte of the segments and contents of this store, and takes those that are
-    /// damaged or missing from the set in `directory`: exactly the same ones, as checksums in the
-    /// records prove. Readers and writers continue. Damaged bytes stay until the repaired ones are
-    /// durable. What the set does not have is a finding, and nothing else is put in its place.
+    /// Checks every page of the records and every byte of the segments and contents of this store,
+    /// and takes what is damaged or missing from the set in `directory`: exactly the same rows and
+    /// files, as the checksums of the store prove. Readers and writers continue. Damaged files stay
+    /// until the repaired ones are durable. What the set does not have, or has only older, is a
+    /// finding, and nothing else is put in its place.
     ///
-    /// The records themselves are not repaired: [`Store::verify`] says whether they are damaged,
-    /// and [`Store::restore_from_set`] makes a store from a backup.
+    /// A page of the record file is made again from the rows of a backup, and from those of its own
+    /// rows that have their checksums. Pages of indexes, and pages that name other pages, are in no
+    /// backup: they are findings, and [`Store::restore_from_set`] makes a store from a backup.
     ///
     /// # Errors
     /// `NotFound` if there is no directory; `NotAStore` if it has no set, or one of another store;
     /// `Locked` while a backup writes to the set; `Unsupported` for a store that was opened to look
-    /// into it; `Latched`; `Corrupt` if the records cannot be read; `NewerFormat`, `NoSpace`, `Io`;
-    /// the errors of `control`. What was repaired before an error is whole.
+    /// into it; `Latched` if the files of the store were moved or replaced; `NewerFormat`,
+    /// `NoSpace`, `Io`; the errors of `control`. What was repaired before an error is whole.
     pub fn repair(&self, directory: impl AsRef<Path>, control: &Control) -> Result<RepairReport> {
         let path = directory.as_ref();
         let attempt = format!("repairing the store from {}", path.display());
@@ -86,12 +97,19 @@ fn repair(store: &Store, disk: SharedDisk, control: &Control) -> Result<RepairRe
             "the set has the backups of another store; name a set of this one",
         ));
     }
-    // Kept until the end: while the snapshot is alive, no file that it names is removed.
-    let snapshot = engine.snapshot();
-    let known = identities(&snapshot)?;
     let mut report = RepairReport::default();
     let mut left = VerifyReport::default();
-    for named in named_files(&snapshot)? {
+    // First, because the records name the files.
+    let Mended { pages, bytes, needs_reopen } = mend_records(engine, &set, control, &mut left)?;
+    report.repaired_pages = pages;
+    report.repaired_bytes = bytes;
+    report.needs_reopen = needs_reopen;
+    // Kept until the end: while the snapshot is alive, no file that it names is removed.
+    let snapshot = engine.snapshot();
+    let listed =
+        checked("listing the files", || Ok((identities(&snapshot)?, named_files(&snapshot)?)))?;
+    let (known, files) = left.undamaged(listed, UNLISTED, RESTORE).unwrap_or_default();
+    for named in files {
         let (Some(&(blob, hash)), Some(len)) = (known.get(&named.path), named.len) else {
             left.find(&named.path, "its name", "its record is damaged as well", NOWHERE);
             continue;

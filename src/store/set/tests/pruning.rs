@@ -1,0 +1,127 @@
+//! Pruning: what is kept, and interruptions.
+
+use super::*;
+
+/// A pruning that is cut removes a backup whole or not at all.
+#[test]
+fn every_change_of_a_pruning_can_be_the_last() {
+    let (store, disk, _, second) = before_the_second();
+    let set: SharedDisk = Arc::new(disk.clone());
+    back_up(&store, &set).unwrap();
+    let first = {
+        let set = copy(&disk);
+        restored(&set, RestorePoint::Backup(1)).unwrap().0
+    };
+    let disk = disk.survivors(0, Survival::All);
+    let set: SharedDisk = Arc::new(disk.clone());
+    let report = Store::prune_set_disk(&set, SetRetention::new(0, 0, 0), &control()).unwrap();
+    assert_eq!((report.kept, report.removed), (vec![2], vec![1]));
+    assert!(report.files > 0, "the file that the second backup lacks");
+    let mut replay = disk.replay();
+    let (mut seed, mut counts) = (0_u64, BTreeSet::new());
+    while let Some((op, kind, path)) = replay.advance() {
+        for survival in [Survival::None, Survival::All, Survival::Random] {
+            seed += 1;
+            let place = format!("after {op} ({kind:?} {path:?}), {survival:?}, seed {seed}");
+            let image = replay.survivors(seed, survival);
+            let set: SharedDisk = Arc::new(image);
+            let told = Store::verify_set_disk(&set, &control()).unwrap();
+            assert!(told.is_sound(), "{place}: {told:?}");
+            counts.insert(told.backups.len());
+            for backup in told.backups.into_iter().filter(|_| seed.is_multiple_of(5)) {
+                let model = if backup.backup == 1 { &first } else { &second };
+                assert_restores(&set, RestorePoint::Backup(backup.backup), model, &place);
+            }
+            let again = Store::prune_set_disk(&set, SetRetention::new(0, 0, 0), &control());
+            assert_eq!(again.unwrap().kept, [2], "{place}");
+        }
+    }
+    assert_eq!(counts, BTreeSet::from([1, 2]));
+}
+
+/// Each operation of a pruning fails, once or from then on: every backup is whole or removed, and
+/// the next pruning ends it.
+#[test]
+fn every_operation_of_a_pruning_can_fail() {
+    let (store, disk, first, second) = before_the_second();
+    back_up(&store, &(Arc::new(disk.clone()) as SharedDisk)).unwrap();
+    let start = disk.survivors(0, Survival::All);
+    let prune = |disk: &SimDisk| {
+        let set: SharedDisk = Arc::new(disk.clone());
+        Store::prune_set_disk(&set, SetRetention::new(0, 0, 0), &control())
+    };
+    let clean = start.survivors(0, Survival::All);
+    let from = clean.ops();
+    prune(&clean).unwrap();
+    let left = walk(&clean, "").unwrap();
+    let (mut failed, mut counts) = (0, BTreeSet::new());
+    for op in from..clean.ops() {
+        let disk = start.survivors(0, Survival::All);
+        match op % 2 {
+            0 => disk.inject(Pick::from_op(op), Fault::Io),
+            _ => disk.inject(Pick::from_op(op).once(), Fault::Io),
+        }
+        let outcome = prune(&disk);
+        failed += usize::from(outcome.is_err());
+        disk.heal();
+        let place = format!("operation {op}: {outcome:?}");
+        for disk in [disk.survivors(op, Survival::Random), disk] {
+            let set: SharedDisk = Arc::new(disk.clone());
+            let told = Store::verify_set_disk(&set, &control()).unwrap();
+            assert!(told.is_sound(), "{place}: {told:?}");
+            counts.insert(told.backups.len());
+            for backup in told.backups.into_iter().filter(|_| op.is_multiple_of(5)) {
+                let model = if backup.backup == 1 { &first } else { &second };
+                assert_restores(&set, RestorePoint::Backup(backup.backup), model, &place);
+            }
+            let report = prune(&disk).unwrap_or_else(|error| panic!("{place}: {error}"));
+            assert_eq!((report.kept, report.held_back), (vec![2], None), "{place}");
+            assert_eq!(walk(&disk, "").unwrap(), left, "{place}");
+        }
+    }
+    println!("{failed} prunings failed");
+    assert!(failed > 20, "{failed}");
+    assert_eq!(counts, BTreeSet::from([1, 2]));
+}
+
+/// What a backup needs whose manifest cannot be read is unknown, so nothing is removed but whole
+/// backups. When the manifest is gone, the next pruning gives the space back.
+#[test]
+fn nothing_is_removed_that_an_unreadable_backup_may_need() {
+    let (_store, set, points) = example();
+    let manifest = manifest_path(2);
+    let (before, bytes) = (walk(&*set, "").unwrap(), read_file(&*set, &manifest, 1 << 20).unwrap());
+    flip(&*set, &manifest, 200);
+    let prune = || Store::prune_set_disk(&set, SetRetention::new(0, 0, 0), &control()).unwrap();
+    let report = prune();
+    assert_eq!((report.removed, report.files), (vec![1], 0));
+    assert!(report.held_back.is_some_and(|reason| reason.contains(&manifest)));
+    let after = walk(&*set, "").unwrap();
+    let expected: Vec<_> =
+        before.into_iter().filter(|(path, _)| *path != manifest_path(1)).collect();
+    assert_eq!(after, expected);
+    // The manifest is mended: its backup lacks nothing.
+    set.remove_file(&manifest).unwrap();
+    write_new_file(&*set, &manifest, &bytes).unwrap();
+    assert_restores(&set, RestorePoint::Backup(2), &points[1].model, "the mended one");
+    let report = prune();
+    assert_eq!((report.removed, report.held_back), (vec![2], None));
+    assert!(report.files > 0);
+    assert_restores(&set, RestorePoint::Latest, &points[2].model, "the last one");
+}
+
+/// A pruning keeps what the kept backups share with the removed ones, and gives the rest back.
+#[test]
+fn a_pruning_leaves_exactly_what_the_kept_backups_need() {
+    let (store, set, points) = example();
+    let kept = Store::prune_set_disk(&set, SetRetention::new(2, 0, 0), &control()).unwrap().kept;
+    assert_eq!(kept, [2, 3]);
+    for point in &points[1..] {
+        assert_restores(&set, RestorePoint::Backup(point.backup), &point.model, "a kept one");
+    }
+    let told = Store::verify_set_disk(&set, &control()).unwrap();
+    let objects = walk(&*set, OBJECTS).unwrap();
+    assert_eq!(told.files, objects.len() as u64, "each object is needed by a kept backup");
+    // A backup that goes on from there sends nothing of it again.
+    assert_eq!(back_up(&store, &set).unwrap().files_sent, 0);
+}

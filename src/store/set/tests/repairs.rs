@@ -1,0 +1,117 @@
+//! Repairs of the files of a store from a set.
+
+use super::*;
+
+/// Every file of the store is damaged in turn, while the store is open and has its segments open:
+/// a repair gives back the same bytes, and a second one has nothing to do.
+#[test]
+fn a_repair_takes_exactly_what_is_damaged() {
+    let (store, set, points) = example();
+    let disk = store.engine().disk.clone();
+    let model = &points.last().unwrap().model;
+    let files: Vec<(String, u64)> = ["files", "tables"]
+        .iter()
+        .flat_map(|directory| walk(&*disk, directory).unwrap())
+        .filter(|(_, len)| *len > 0)
+        .collect();
+    assert!(files.len() > 4, "{files:?}");
+    let bytes = |path: &str| read_file(&*disk, path, 1 << 20).unwrap();
+    let lose: [fn(&dyn Disk, &str, u64); 3] = [
+        |disk, path, len| flip(disk, path, len / 2),
+        |disk, path, _| disk.remove_file(path).unwrap(),
+        |disk, path, len| {
+            disk.open(path, Mode::ReadWrite).unwrap().set_len(len / 2).unwrap();
+        },
+    ];
+    for (path, len) in &files {
+        let before = bytes(path);
+        for lose in lose {
+            assert_eq!(Model::of(&store), *model);
+            lose(&*disk, path, *len);
+            let report = store.repair_disk(&set, &control()).unwrap();
+            assert_eq!((&report.repaired, report.repaired_bytes), (&vec![path.clone()], *len));
+            assert_eq!((report.findings, report.files), (vec![], files.len() as u64));
+            assert!(bytes(path) == before, "{path}");
+        }
+    }
+    let report = store.repair_disk(&set, &control()).unwrap();
+    assert!(report.repaired.is_empty() && report.findings.is_empty(), "{report:?}");
+    assert!(store.verify(VerifyLevel::Checksums, &control()).unwrap().is_sound());
+    // The directories are lost as well.
+    disk.remove_dir_all("files").unwrap();
+    assert!(!store.repair_disk(&set, &control()).unwrap().repaired.is_empty());
+    assert_eq!(Model::of(&store), *model);
+}
+
+/// What the set has damaged, or not at all, is told and not taken.
+#[test]
+fn a_repair_takes_nothing_that_is_not_proven() {
+    let (store, set, _) = example();
+    let disk = store.engine().disk.clone();
+    let (path, len) = walk(&*disk, "tables").unwrap().pop().unwrap();
+    flip(&*disk, &path, len / 2);
+    let damaged = read_file(&*disk, &path, 1 << 20).unwrap();
+    for (object, _) in walk(&*set, OBJECTS).unwrap() {
+        flip(&*set, &object, 20);
+    }
+    for _ in 0..2 {
+        let report = store.repair_disk(&set, &control()).unwrap();
+        assert_eq!((report.repaired.len(), report.findings.len()), (0, 1), "{report:?}");
+        assert_eq!(report.findings[0].file, path);
+        assert!(read_file(&*disk, &path, 1 << 20).unwrap() == damaged);
+        for (object, _) in walk(&*set, OBJECTS).unwrap() {
+            set.remove_file(&object).unwrap();
+        }
+    }
+    let other = StoreOptions::default().seed(Some(2)).open_on(new_disk()).unwrap();
+    let refused = other.repair_disk(&set, &control()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotAStore, "{refused}");
+}
+
+/// The power is cut at any change of a repair: the store opens, and has the damaged bytes or the
+/// whole ones; the next repair ends it.
+#[test]
+fn every_change_of_a_repair_can_be_the_last() {
+    let disk = SimDisk::new(1);
+    let shared: SharedDisk = Arc::new(disk.clone());
+    let clock = clock();
+    let store = options(&clock).open_on(shared.clone()).unwrap();
+    let ada = session(&store);
+    let table = create_table(&ada);
+    (0..3).for_each(|at| append(&ada, &table, at * 40));
+    upload(&ada, b'x', 3_000);
+    maintain(&store);
+    let set = new_disk();
+    back_up(&store, &set).unwrap();
+    let model = Model::of(&store);
+    drop(ada);
+    store.close().unwrap();
+    for directory in ["files", "tables"] {
+        let (path, len) = walk(&*shared, directory).unwrap().pop().unwrap();
+        flip(&*shared, &path, len / 2);
+    }
+    let start = disk.survivors(0, Survival::All);
+    let store = options(&clock).open_on(Arc::new(start.clone())).unwrap();
+    let from = start.ops();
+    assert_eq!(store.repair_disk(&set, &control()).unwrap().repaired.len(), 2);
+    let until = start.ops();
+    let (mut seed, mut counts) = (0_u64, BTreeSet::new());
+    let mut replay = start.replay();
+    while let Some((op, kind, path)) = replay.advance() {
+        if !(from..until).contains(&op) {
+            continue;
+        }
+        for survival in [Survival::None, Survival::All, Survival::Random] {
+            seed += 1;
+            let place = format!("after {op} ({kind:?} {path:?}), {survival:?}, seed {seed}");
+            let image: SharedDisk = Arc::new(replay.survivors(seed, survival));
+            let store = options(&clock).open_on(image.clone()).unwrap();
+            let report = store.repair_disk(&set, &control()).unwrap();
+            assert_eq!(report.findings, [], "{place}");
+            counts.insert(report.repaired.len());
+            assert_eq!(Model::of(&store), model, "{place}");
+            assert!(!image.exists("tmp").unwrap() || image.list("tmp").unwrap().is_empty());
+        }
+    }
+    assert_eq!(counts, BTreeSet::from([0, 1, 2]));
+}

@@ -1,0 +1,164 @@
+//! Restores from a set: which point, and interruptions.
+
+use super::*;
+
+#[test]
+fn a_point_that_no_backup_has_is_named_with_the_nearest() {
+    let (_store, set, points) = example();
+    let error = |at| restored(&set, at).unwrap_err();
+    let taken = |point: &Point| time::format(point.taken);
+    for (at, words) in [
+        (RestorePoint::Backup(9), vec!["no backup 9".to_owned(), "backup 3".to_owned()]),
+        (RestorePoint::Sequence(0), vec!["commit 0".to_owned(), taken(&points[0])]),
+        (
+            RestorePoint::Sequence(points[1].sequence + 1),
+            vec![taken(&points[1]), taken(&points[2])],
+        ),
+        (RestorePoint::Time(points[0].taken - chrono::TimeDelta::days(1)), vec![taken(&points[0])]),
+    ] {
+        let error = error(at);
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        for word in words {
+            assert!(error.message().contains(&word), "{at:?}: {error}, without {word:?}");
+        }
+    }
+    let between = points[1].taken + chrono::TimeDelta::seconds(1);
+    assert_restores(&set, RestorePoint::Time(between), &points[1].model, "between two");
+    // An unreadable backup may be the one that is meant.
+    flip(&*set, &manifest_path(3), 200);
+    for at in [RestorePoint::Latest, RestorePoint::Backup(3), RestorePoint::Time(between)] {
+        let error = error(at);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.message().contains("backup 2"), "{error}");
+    }
+    assert_restores(&set, RestorePoint::Backup(2), &points[1].model, "before it");
+}
+
+/// A time means the last backup at that time or before, to the millisecond.
+#[test]
+fn a_time_means_the_last_backup_until_then() {
+    let (_store, set, points) = example();
+    let a_millisecond = chrono::TimeDelta::milliseconds(1);
+    for (at, expected) in [
+        (points[0].taken, 0),
+        (points[1].taken - a_millisecond, 0),
+        (points[1].taken, 1),
+        (points[2].taken - a_millisecond, 1),
+        (points[2].taken, 2),
+        (points[2].taken + a_millisecond, 2),
+    ] {
+        assert_restores(&set, RestorePoint::Time(at), &points[expected].model, "a time");
+    }
+    for point in &points {
+        assert_restores(&set, RestorePoint::Sequence(point.sequence), &point.model, "a commit");
+    }
+}
+
+/// A set with two backups, and what the last one has.
+fn two_backups() -> (SimDisk, Model) {
+    let (store, disk, _, second) = before_the_second();
+    back_up(&store, &(Arc::new(disk.clone()) as SharedDisk)).unwrap();
+    (disk.survivors(0, Survival::All), second)
+}
+
+fn restore(set: &SimDisk, target: &SimDisk) -> Result<BackupReport> {
+    let (set, target): (SharedDisk, SharedDisk) = (Arc::new(set.clone()), Arc::new(target.clone()));
+    Store::restore_from_set_disk(&set, RestorePoint::Latest, &target, &control())
+}
+
+/// What an interrupted restore left is no store, or one that has everything. If it is none, the
+/// next restore ends it. Returns whether it was one.
+fn assert_none_or_whole(set: &SimDisk, target: &SimDisk, expected: &Model, place: &str) -> bool {
+    let shared: SharedDisk = Arc::new(target.clone());
+    let mut opened = None;
+    // An empty directory would become a new store.
+    if !shared.list("").unwrap().is_empty() {
+        match options(&clock()).open_on(shared.clone()) {
+            Ok(store) => opened = Some(store),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::NotAStore, "{place}: {error}"),
+        }
+    }
+    let was_whole = opened.is_some();
+    let store = opened.unwrap_or_else(|| {
+        let report = restore(set, target).unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert_eq!(report.findings, [], "{place}");
+        options(&clock()).open_on(shared).unwrap()
+    });
+    assert_eq!(Model::of(&store), *expected, "{place}");
+    let report = store.verify(VerifyLevel::Headers, &control()).unwrap();
+    assert!(report.is_sound(), "{place}: {report:?}");
+    was_whole
+}
+
+/// Each operation on the set and on the target fails, once or from then on. A failure is told, and
+/// never leaves a store that lacks something.
+#[test]
+fn every_operation_of_a_restore_from_a_set_can_fail() {
+    let (set, expected) = two_backups();
+    let fresh = || set.survivors(0, Survival::All);
+    let (clean_set, clean_target) = (fresh(), SimDisk::new(1));
+    let from = [clean_set.ops(), clean_target.ops()];
+    restore(&clean_set, &clean_target).unwrap();
+    let until = [clean_set.ops(), clean_target.ops()];
+    let step = sizes::count("crash_set_restores");
+    let (mut counts, mut told) = ([0, 0], 0);
+    for faulty in [0, 1] {
+        for op in (from[faulty]..until[faulty]).step_by(step) {
+            let disks = [fresh(), SimDisk::new(1)];
+            let disk = &disks[faulty];
+            match op % 3 {
+                0 => disk.inject(Pick::from_op(op), Fault::Io),
+                1 => disk.inject(Pick::from_op(op).once(), Fault::Io),
+                _ if faulty == 1 => disk.inject(Pick::from_op(op), Fault::NoSpace),
+                _ => disk.inject(Pick::from_op(op), Fault::ShortRead),
+            }
+            let outcome = restore(&disks[0], &disks[1]);
+            disk.heal();
+            let place = format!("operation {op} of disk {faulty}: {outcome:?}");
+            match &outcome {
+                // What cannot be read is told as what is damaged, and the rest is restored.
+                Ok(report) if !report.findings.is_empty() => {
+                    told += 1;
+                    continue;
+                }
+                // So much could not be read that the rest is no store.
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    told += 1;
+                    continue;
+                }
+                Ok(_) => {}
+                Err(_) => counts[faulty] += 1,
+            }
+            let image = disks[1].survivors(op, Survival::Random);
+            let is_whole = assert_none_or_whole(&set, &image, &expected, &place);
+            assert!(is_whole || outcome.is_err(), "{place}");
+        }
+    }
+    println!("{counts:?} of {until:?} failed, {told} told");
+    assert!(counts[0] + told > 3 && counts[1] > 10, "{counts:?} {told}");
+}
+
+#[test]
+fn every_change_of_a_restore_from_a_set_can_be_the_last() {
+    let (set, expected) = two_backups();
+    let target = SimDisk::new(1);
+    restore(&set, &target).unwrap();
+    let step = sizes::count("crash_set_restores");
+    let mut replay = target.replay();
+    let (mut number, mut counts) = (0, [0, 0]);
+    while let Some((op, kind, path)) = replay.advance() {
+        number += 1;
+        // All of the last changes: the marker goes among them.
+        if number % step != 0 && number + 60 < target.changes() {
+            continue;
+        }
+        for survival in [Survival::None, Survival::All, Survival::Random] {
+            let place = format!("after {op} ({kind:?} {path:?}), {survival:?}");
+            let image = replay.survivors(op, survival);
+            let is_whole = assert_none_or_whole(&set, &image, &expected, &place);
+            counts[usize::from(is_whole)] += 1;
+        }
+    }
+    println!("{} changes, {counts:?}", target.changes());
+    assert!(counts[0] > 20 && counts[1] > 3, "{counts:?}");
+}
