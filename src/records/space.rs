@@ -52,11 +52,13 @@ pub(crate) enum Space {
     /// Rows of the tables that the store keeps itself, until they are sealed: table key, key of the
     /// record that they belong to, number of the first row.
     RowChunks,
+    /// What finds the steps of test results by their ids: key of the result, a number.
+    StepLinks,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -76,6 +78,7 @@ impl Space {
         Self::ColumnHistory,
         Self::Imports,
         Self::RowChunks,
+        Self::StepLinks,
     ];
 
     /// The name of the space, for messages.
@@ -117,6 +120,7 @@ impl Space {
             Self::PendingDelete => (Table::PendingDelete, None),
             Self::Intents => (Table::Intents, None),
             Self::RowChunks => (Table::RowChunks, None),
+            Self::StepLinks => (Table::StepLinks, None),
             Self::Meta => (Table::State, Some(0)),
             Self::Counters => (Table::State, Some(2)),
             Self::TableState => (Table::State, Some(3)),
@@ -165,11 +169,12 @@ pub(super) enum Table {
     PendingDelete,
     Intents,
     RowChunks,
+    StepLinks,
 }
 
 impl Table {
     /// The number of tables.
-    pub(super) const COUNT: usize = 13;
+    pub(super) const COUNT: usize = 14;
     /// Every table.
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Records,
@@ -185,6 +190,7 @@ impl Table {
         Self::PendingDelete,
         Self::Intents,
         Self::RowChunks,
+        Self::StepLinks,
     ];
 
     pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -207,6 +213,7 @@ impl Table {
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",
             Self::RowChunks => "row_chunks",
+            Self::StepLinks => "step_links",
         }
     }
 

@@ -328,6 +328,7 @@ pub(super) fn check_row(space: Space, key: &[u8], value: &[u8]) -> Result<()> {
         | Space::ColumnHistory
         | Space::Imports
         | Space::RowChunks
+        | Space::StepLinks
         | Space::UploadChunks => envelope::open(key, 0, value).map(drop),
         Space::DeletedRows => check_deleted_rows(key, value),
         Space::TableBuffer => crate::columnar::check_batch(value),

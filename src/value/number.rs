@@ -9,9 +9,10 @@ use super::field::FieldType;
 use super::part::{Part, Typed};
 use super::stored::{DecodeResult, EncodeResult, Input, Output, Stored};
 
-/// The shortest text that reads back as the same finite double.
+/// The shortest text that reads back as an equal finite double: that of -0 is that of 0.
 #[must_use]
 pub(crate) fn shortest(value: f64) -> String {
+    let value = value + 0.0;
     if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) {
         format!("{value:e}")
     } else {

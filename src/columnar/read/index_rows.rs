@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::view::{Run, TableView};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::schema::{TableSchema, misfit};
+use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary};
 use crate::error::Result;
-use crate::value::ranges::of_numbers;
+use crate::value::ranges::{join, of_numbers};
 
 /// Rows with one index value, from one run.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(crate) fn index_rows(
     let columns = columns.unwrap_or(&all);
     let mut found = Vec::new();
     for run in view.runs() {
-        let ranges = live_rows(run, schema, value)?;
+        let ranges = live_rows(run, schema, value, None)?;
         if !ranges.is_empty() {
             let batch = run.read(schema, columns, &ranges)?;
             found.push(IndexRows { batch, ordinals: run.ordinals(&ranges)? });
@@ -41,32 +42,57 @@ pub(crate) fn index_rows(
     Ok(found)
 }
 
-/// The rows of a run whose index has this value.
-fn live_rows(run: &Run, schema: &TableSchema, value: i64) -> Result<Vec<Range<usize>>> {
+/// A number, and a column that the wanted rows have it in.
+pub(crate) type Narrow = (usize, i64);
+
+/// The rows of a run whose index has this value. Blocks of rows that cannot have the number of
+/// `narrow` are left out.
+fn live_rows(
+    run: &Run,
+    schema: &TableSchema,
+    value: i64,
+    narrow: Option<Narrow>,
+) -> Result<Vec<Range<usize>>> {
     let (least, greatest) = run.index_range();
     if value < least || greatest < value {
         return Ok(Vec::new());
     }
-    Ok(run.live(run.rows_equal(schema, value)?))
+    let rows = run.rows_equal(schema, value)?;
+    let Some((column, number)) = narrow else { return Ok(run.live(rows)) };
+    let Some(ColumnSummary::Int(levels)) = run.summary(column)? else { return Ok(run.live(rows)) };
+    let mut parts = Vec::new();
+    let mut from = rows.start;
+    while from < rows.end {
+        let at = from / BLOCK_ROWS;
+        let to = rows.end.min((at + 1) * BLOCK_ROWS);
+        let block = levels.blocks().get(at);
+        if block.is_none_or(|block| block.min <= number && number <= block.max) {
+            join(&mut parts, from..to);
+        }
+        from = to;
+    }
+    Ok(parts.into_iter().flat_map(|part| run.live(part)).collect())
 }
 
 /// Picks rows that follow each other.
 pub(crate) type IndexPick<'p> = dyn Fn(&RecordBatch) -> Result<Option<Range<usize>>> + 'p;
 
 /// The rows, with all columns, that `pick` picks by these columns from those whose index has this
-/// value; of the first run of which it picks any.
+/// value; of the first run of which it picks any. The first row that it picks has the number of
+/// `narrow`.
 ///
 /// # Errors
 /// Those of `pick`; `Corrupt`, `Io`.
 pub(crate) fn picked_rows(
     view: &TableView,
     value: i64,
+    narrow: Narrow,
     columns: &[usize],
     pick: &IndexPick<'_>,
-) -> Result<Option<RecordBatch>> {
+) -> Result<Option<IndexRows>> {
     let schema = &view.schema;
     for run in view.runs() {
-        let ranges = live_rows(run, schema, value)?;
+        let ranges = live_rows(run, schema, value, Some(narrow))?;
         if ranges.is_empty() {
             continue;
         }
@@ -84,7 +110,8 @@ pub(crate) fn picked_rows(
             batch.columns().get(at).cloned()
         };
         let arrays = (0..schema.len()).filter_map(array).collect();
-        return RecordBatch::try_new(schema.arrow().clone(), arrays).map(Some).map_err(misfit);
+        let batch = RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(misfit)?;
+        return Ok(Some(IndexRows { batch, ordinals: run.ordinals(&ranges)? }));
     }
     Ok(None)
 }

@@ -12,8 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::stored::{
-    StepChunk, StoredData, StoredParameter, StoredStep, generated_seq, index_of, rest_of,
-    result_key,
+    StepChunk, StoredData, StoredParameter, StoredStep, index_of, rest_of, result_key,
 };
 use crate::arrow::array::{
     Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Float64Array,
@@ -312,33 +311,28 @@ pub(crate) fn is_of(result: RecordKey, rest: &RecordBatch, row: usize) -> bool {
     rest.is_some_and(|rest| row < rest.len() && rest.value(row) == rest_of(result))
 }
 
-/// The rows of the step of a result with this id. The batch has the columns `ResultRest`, `Seq`,
-/// `StepId` and `Rows`.
+/// The columns that [`rows_of_step`] reads.
+pub(crate) const TOLD_BY: [usize; 3] =
+    [Of::ResultRest as usize, Of::Seq as usize, Of::Rows as usize];
+
+/// The rows of the step of a result with this number. The batch has the columns [`TOLD_BY`].
 ///
 /// # Errors
 /// `Corrupt` for other columns.
-pub(crate) fn rows_with_id(
+pub(crate) fn rows_of_step(
     batch: &RecordBatch,
     result: RecordKey,
-    id: &str,
+    number: u64,
 ) -> Result<Option<Range<usize>>> {
     let ints = |at: usize, column| {
         let array = batch.columns().get(at);
         array.and_then(|array| array.as_primitive_opt::<Int64Type>()).ok_or_else(|| damaged(column))
     };
-    let (rest, seq, rows) = (ints(0, Of::ResultRest)?, ints(1, Of::Seq)?, ints(3, Of::Rows)?);
-    let ids = batch.columns().get(2).and_then(|array| array.as_string_opt::<i32>());
-    let ids = ids.ok_or_else(|| damaged(Of::StepId))?;
-    let generated = generated_seq(result, id);
+    let (rest, seq, rows) = (ints(0, Of::ResultRest)?, ints(1, Of::Seq)?, ints(2, Of::Rows)?);
     let is_wanted = |row: &usize| {
         // Only the first row of a step has the number of its rows.
         let is_first = rest.value(*row) == rest_of(result) && !rows.is_null(*row);
-        let has_id = if ids.is_null(*row) {
-            generated == Some(seq.value(*row).cast_unsigned())
-        } else {
-            ids.value(*row) == id
-        };
-        is_first && has_id
+        is_first && seq.value(*row).cast_unsigned() == number
     };
     let Some(first) = (0..batch.num_rows()).find(is_wanted) else { return Ok(None) };
     let count = usize::try_from(rows.value(first)).map_err(|_| damaged(Of::Rows))?;
@@ -607,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_step_are_found_by_its_id_in_its_result() {
+    fn rows_of_a_step_are_found_by_its_number_in_its_result() {
         let named = |seq: u64, step_id: Option<&str>, count: usize| StoredStep {
             seq,
             step_id: step_id.map(str::to_owned),
@@ -623,19 +617,15 @@ mod tests {
             (result(1), named(1, Some("a"), 3)),
             (result(1), named(2, None, 0)),
         ];
-        let columns = [Of::ResultRest, Of::Seq, Of::StepId, Of::Rows].map(|column| column as usize);
-        let batch = batch(&steps).project(&columns).unwrap();
-        let found = |of: u8, id: &str| rows_with_id(&batch, result(of), id).unwrap();
-        assert_eq!(found(1, "a"), Some(3..6));
-        assert_eq!(found(2, "a"), Some(0..1));
-        assert_eq!(found(3, "a"), None);
-        assert_eq!(found(1, "b"), None);
-        let id = |seq| crate::model::steps::stored::generated_id(result(1), seq);
-        assert_eq!(found(1, &id(0)), Some(1..3));
-        // A step with a chosen id has no generated one.
-        assert_eq!(found(1, &id(1)), None);
-        assert_eq!(found(1, &id(2)), Some(6..7));
-        assert!(rows_with_id(&batch.project(&[0]).unwrap(), result(1), "a").is_err());
+        let batch = batch(&steps).project(&TOLD_BY).unwrap();
+        let found = |of: u8, seq: u64| rows_of_step(&batch, result(of), seq).unwrap();
+        assert_eq!(found(1, 1), Some(3..6));
+        assert_eq!(found(2, 0), Some(0..1));
+        assert_eq!(found(3, 0), None);
+        assert_eq!(found(1, 3), None);
+        assert_eq!(found(1, 0), Some(1..3));
+        assert_eq!(found(1, 2), Some(6..7));
+        assert!(rows_of_step(&batch.project(&[0]).unwrap(), result(1), 1).is_err());
     }
 
     #[test]

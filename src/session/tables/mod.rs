@@ -22,6 +22,7 @@ mod delete;
 mod deleted;
 mod handout;
 mod ingest;
+mod links;
 mod maintain;
 mod merge;
 mod open;
@@ -55,6 +56,7 @@ pub(crate) use deleted::{Cause, check_deleted_rows, deleted_rows, is_deleted_row
 pub(crate) use handout::Handout;
 pub use handout::SegmentFile;
 pub(crate) use ingest::{Reading, RowCounts, stage_new};
+pub(crate) use links::{change_links, drop_links, each_link, each_linked, replace_links};
 pub(crate) use maintain::{deleted_stored, due, maintain};
 pub(crate) use open::open_table;
 pub(crate) use ordinals::OrdinalScan;
@@ -64,8 +66,8 @@ pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_p
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use state::{TableState, directory, schema_of};
 pub(crate) use store_rows::{
-    ChunkChange, RowChunk, all_chunks, change_chunks, chunk_at, chunks, delete_sealed, drop_chunks,
-    sealed, sealed_pick, sealed_rows,
+    ChunkChange, RowChunk, all_chunks, change_chunks, chunk_around, chunk_at, chunks,
+    delete_sealed, drop_chunks, sealed, sealed_pick, sealed_rows,
 };
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ use super::state::{
 };
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{
-    IndexPick, IndexRows, Layouts, SegmentMeta, TableSchema, TableView, index_rows, picked_rows,
+    IndexPick, IndexRows, Layouts, Narrow, SegmentMeta, TableSchema, TableView, index_rows,
+    picked_rows,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
@@ -112,6 +113,19 @@ pub(crate) fn chunks(
 ) -> Result<Vec<RowChunk>> {
     let rows = view.raw_prefix(Space::RowChunks, &prefix_of(table, record)?)?;
     Ok(rows.into_iter().map(RowChunk::of).collect())
+}
+
+/// The chunk of a record that this row is in, if it is in any.
+pub(crate) fn chunk_around(
+    view: &View<'_>,
+    table: &StoreTable,
+    record: RecordKey,
+    row: u64,
+) -> Result<Option<RowChunk>> {
+    let from = prefix_of(table, record)?;
+    let to = [&from[..], &row.to_be_bytes(), &[0]].concat();
+    let mut cursor = view.source().cursor(Space::RowChunks, &from, Some(&to))?;
+    cursor.visit(true, |key, row| RowChunk::of((key.to_vec(), row.to_vec())))
 }
 
 /// The chunk of a record that begins with this row, with the changes of a draft.
@@ -250,16 +264,18 @@ pub(crate) fn sealed_rows(
 }
 
 /// The sealed rows that `pick` picks by these columns from those with the index value of a record,
-/// with all columns; from one run only.
+/// with all columns, and their append ordinals; from one run only. The first of them has the number
+/// of `narrow` in a column.
 pub(crate) fn sealed_pick(
     view: &View<'_>,
     table: &StoreTable,
     record: RecordKey,
+    narrow: Narrow,
     columns: &[usize],
     pick: &IndexPick<'_>,
-) -> Result<Option<RecordBatch>> {
+) -> Result<Option<IndexRows>> {
     match sealed(view, table)? {
-        Some(rows) => picked_rows(&rows, (table.index_of)(record), columns, pick),
+        Some(rows) => picked_rows(&rows, (table.index_of)(record), narrow, columns, pick),
         None => Ok(None),
     }
 }

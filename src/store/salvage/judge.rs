@@ -2,6 +2,7 @@
 //! can be an entry of its space.
 
 use crate::columnar::{SegmentMeta, check_batch};
+use crate::model::steps::links::StepLinks;
 use crate::model::steps::stored::StepChunk;
 use crate::model::{UploadChunk, by_code};
 use crate::records::salvage::Check;
@@ -42,6 +43,12 @@ pub(in crate::store) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::RowChunks => {
             match envelope::open(key, 0, value).and_then(stored::read::<StepChunk>) {
                 Ok(_) if key.len() == 36 => Check::Whole,
+                _ => Check::Damaged,
+            }
+        }
+        Space::StepLinks => {
+            match envelope::open(key, 0, value).and_then(stored::read::<StepLinks>) {
+                Ok(_) if key.len() == 24 => Check::Whole,
                 _ => Check::Damaged,
             }
         }

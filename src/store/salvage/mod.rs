@@ -307,7 +307,7 @@ fn read_records(
 fn is_told(lost: &LostEntries) -> bool {
     !matches!(
         lost.collection.space,
-        Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index
+        Space::Blobs | Space::PendingDelete | Space::TableState | Space::StepLinks | Space::Index
     )
 }
 

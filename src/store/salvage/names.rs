@@ -24,6 +24,7 @@ pub(super) fn collection_name(collection: Collection) -> String {
         Space::ColumnHistory => "history of columns".to_owned(),
         Space::Imports => "import".to_owned(),
         Space::RowChunks => "rows of steps".to_owned(),
+        Space::StepLinks => "links of steps".to_owned(),
         Space::SmallBlobs => "small content".to_owned(),
         Space::UploadChunks => "upload chunk".to_owned(),
         Space::Intents => "call to the host".to_owned(),

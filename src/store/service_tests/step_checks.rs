@@ -1,5 +1,6 @@
 //! Steps that do not fit their results are found, and a salvage mends them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::Identity;
@@ -10,11 +11,15 @@ use crate::model::answer::BatchAnswer as _;
 use crate::model::results::{
     CreateResultRequest, CreateStepRequest, StatusType, StatusTypeSummary, StepIdResultIdPair,
 };
+use crate::model::steps::links::StepLinks;
 use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::model::tables::store_table::STEPS;
+use crate::records::{Space, envelope};
 use crate::services::{ResultService, mend_steps as mend, verify_steps as verify};
-use crate::session::tables::{ChunkChange, change_chunks};
-use crate::session::{Access, Session, What};
+use crate::session::tables::{
+    ChunkChange, change_chunks, change_links, drop_links, each_link, replace_links,
+};
+use crate::session::{Access, Draft, Session, What};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::{Control, IdForm, RecordKey};
 
@@ -146,4 +151,90 @@ fn steps_without_their_result_are_found_and_stay_for_those_who_see_everything() 
     let pairs = ["a", "b", "c", "d", "e", "f"].map(|step| StepIdResultIdPair::new(step, &*ids[0]));
     assert_eq!(session.delete_steps(pairs.to_vec(), false).unwrap(), None);
     assert_eq!(findings(&store), []);
+}
+
+#[test]
+fn links_that_are_not_those_of_the_steps_are_found() {
+    let (store, session, ids) = store();
+    let own = Session::of_store(store.engine());
+    let write = |id: &str, links: &[u64]| {
+        let (key, links) = (key_of(id).unwrap(), links.to_vec());
+        own.write(move |draft| replace_links(draft, key, &links)).unwrap();
+    };
+    let get = |id: &str, step: &str| session.get_step(&id.into(), step).map(|step| step.name);
+    write(&ids[0], &[]);
+    assert_eq!(get(&ids[0], "b").unwrap_err().kind(), ErrorKind::NotFound);
+    // Links that lead nowhere, of a result with steps and of one without any.
+    let extra = |draft: &mut Draft<'_>, id: &str| change_links(draft, key_of(id).unwrap(), [], [5]);
+    let (one, other) = (ids[1].clone(), ids[2].clone());
+    own.write(move |draft| extra(draft, &one).and_then(|()| extra(draft, &other))).unwrap();
+    let found = findings(&store);
+    let of = |id: &str| {
+        let of = found
+            .iter()
+            .filter(|(place, problem)| place.contains(id) && problem.contains("by their ids"));
+        of.count()
+    };
+    assert_eq!((found.len(), of(&ids[0]), of(&ids[1]), of(&ids[2])), (3, 1, 1, 1), "{found:?}");
+    let mut told = 0;
+    mend(store.engine(), &Control::default(), |_, _| told += 1).unwrap();
+    // They follow from the steps, so nothing was lost.
+    assert_eq!((told, findings(&store)), (0, Vec::new()));
+    assert_eq!(get(&ids[0], "b").unwrap().as_deref(), Some("b"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn links_are_a_set_in_rows_of_few(
+        calls in proptest::collection::vec(
+            proptest::collection::vec((0..2_000_u64, 0..3_u8), 1..150), 1..12),
+        spread in 0..3_u32,
+    ) {
+        let store = StoreOptions::default().seed(Some(1)).maintenance_thread(false);
+        let store = store.open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let session = Session::of_store(store.engine());
+        let key = |byte: u8| RecordKey::from_bytes(IdForm::Guid, &[byte; 16]).unwrap();
+        // Neighbours, whose links stay as they are.
+        for byte in [6, 8, 255] {
+            session.write(move |draft| change_links(draft, key(byte), [], 0..100)).unwrap();
+        }
+        let mut expected = BTreeSet::new();
+        for call in calls {
+            let (mut removed, mut added) = (BTreeSet::new(), BTreeSet::new());
+            for (number, what) in call {
+                let link = number << (20 * spread) | u64::from(spread == 2) << 63;
+                if what == 0 { removed.insert(link) } else { added.insert(link) };
+            }
+            expected.retain(|link| !removed.contains(link));
+            expected.extend(&added);
+            session.write(move |draft| change_links(draft, key(7), removed, added)).unwrap();
+            let all = |byte: u8, links: std::ops::RangeInclusive<u64>| {
+                let mut found = Vec::new();
+                session
+                    .read(|view| {
+                        each_link(view, key(byte), links, &mut |link| {
+                            found.push(link);
+                            Ok(true)
+                        })
+                    })
+                    .unwrap();
+                found
+            };
+            proptest::prop_assert_eq!(all(7, 0..=u64::MAX), Vec::from_iter(expected.clone()));
+            let (first, last) = (200 << (20 * spread), 1_500 << (20 * spread));
+            let within = expected.range(first..=last).copied();
+            proptest::prop_assert_eq!(all(7, first..=last), Vec::from_iter(within));
+            for byte in [6, 8, 255] {
+                proptest::prop_assert_eq!(all(byte, 0..=u64::MAX).len(), 100);
+            }
+            let rows = session.read(|view| view.raw_prefix(Space::StepLinks, &[7; 16])).unwrap();
+            for (key, row) in rows {
+                let row: StepLinks = envelope::from_row(&key, &row).unwrap();
+                proptest::prop_assert!((1..=64).contains(&row.differences.len()));
+            }
+        }
+        session.write(move |draft| drop_links(draft, key(7))).unwrap();
+        let left = session.read(|view| view.raw_prefix(Space::StepLinks, &[])).unwrap();
+        proptest::prop_assert_eq!(left.len(), 9);
+    }
 }

@@ -210,6 +210,18 @@ fn values_are_distinct_sorted_texts_without_nulls() {
         assert_eq!(of(ResultField::Id, filter).split(' ').count(), 6);
     }
     assert_eq!(of(ResultField::Product, r#"serialNumber == "a""#), "Zeta");
+    // -0 equals 0 in filters, and is no other value.
+    let status = json!({"statusType": "PASSED"});
+    let sent = json!([{"programName": "G", "status": status, "totalTimeInSeconds": -0.0}]);
+    let made = create(&session, read(&sent));
+    assert_eq!(of(ResultField::TotalTimeInSeconds, ""), "0 2");
+    assert_eq!(of(ResultField::TotalTimeInSeconds, "totalTimeInSeconds == 0"), "0");
+    let steps = json!([
+        {"name": "s", "resultId": id_of(&made[0]), "totalTimeInSeconds": -0.0},
+        {"name": "s", "resultId": id_of(&made[0]), "totalTimeInSeconds": 0}]);
+    session.create_steps(read(&steps), false).unwrap().require_all().unwrap();
+    let of_steps = QueryStepValuesRequest::new().field(StepField::TotalTimeInSeconds);
+    assert_eq!(session.query_step_values(of_steps).unwrap(), ["0"]);
     let prefixed =
         QueryResultValuesRequest::new().field(ResultField::PartNumber).starts_with("P-2");
     assert_eq!(session.query_result_values(prefixed).unwrap(), ["P-2"]);

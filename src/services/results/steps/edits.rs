@@ -46,17 +46,6 @@ impl Owner {
         }
     }
 
-    /// How many steps of the result have each type of status; nothing of a result that is gone, of
-    /// which no summary is kept.
-    fn counts(&self) -> [u64; STATUS_TYPES.len()] {
-        match self {
-            Self::Result(result) => {
-                counts_of(&result.status_type_summary.clone().unwrap_or_default())
-            }
-            Self::Remains(_) => Default::default(),
-        }
-    }
-
     fn steps_created(&self) -> u64 {
         match self {
             Self::Result(result) => result.steps_created,
@@ -97,15 +86,6 @@ pub(super) fn unknown_step(result_id: &str, step_id: &str) -> Error {
         .with_args([result_id, step_id])
 }
 
-/// Whether a new step, or a child of it, has an id or a parent that a caller chose, so that it may
-/// have to do with other steps.
-fn names_steps(request: &CreateStepRequest) -> bool {
-    let is_chosen = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
-    is_chosen(&request.step_id)
-        || is_chosen(&request.parent_id)
-        || request.children.iter().flatten().any(names_steps)
-}
-
 /// Generated ids have numbers below this one.
 const SEQ_MAX: u64 = 1 << 40;
 
@@ -137,14 +117,9 @@ pub(super) fn key_of(result_id: &str) -> Option<RecordKey> {
 }
 
 impl StepEdits {
-    /// The steps of a result, or what is left of one, if the caller may see it and change it. The
-    /// stored steps are read if the change has to do with them.
-    fn open(
-        &mut self,
-        draft: &Draft<'_>,
-        result_id: &str,
-        reads_steps: bool,
-    ) -> Result<Option<&mut Edit>> {
+    /// The steps of a result, or what is left of one, if the caller may see it and change it. Of a
+    /// result none is read yet.
+    fn open(&mut self, draft: &Draft<'_>, result_id: &str) -> Result<Option<&mut Edit>> {
         let Some(key) = key_of(result_id) else { return Ok(None) };
         if let Entry::Vacant(vacant) = self.edits.entry(key) {
             let owner = match draft.get::<TestResult>(result_id)? {
@@ -157,19 +132,19 @@ impl StepEdits {
             let service = TestResult::KIND.service;
             draft.context().require(service, Action::Update, owner.workspace())?;
             let next_seq = owner.steps_created();
-            // A result that never had a step has none to read.
-            let set = if next_seq == 0 {
-                StepSet::empty(key, 0)
-            } else {
-                StepSet::unread(key, next_seq, owner.counts())
+            let set = match &owner {
+                // A result that never had a step has none to read.
+                Owner::Result(_) if next_seq == 0 => StepSet::empty(key, 0),
+                Owner::Result(result) => {
+                    let counts = result.status_type_summary.clone().unwrap_or_default();
+                    StepSet::unread(key, next_seq, counts_of(&counts))
+                }
+                // It goes with its last step, and nothing counts them.
+                Owner::Remains(_) => StepSet::load(draft.view(), key, next_seq)?,
             };
             vacant.insert(Edit { owner, set, created: 0, updated: 0, deleted: 0 });
         }
-        let edit = self.edits.get_mut(&key);
-        match edit {
-            Some(edit) if reads_steps => edit.set.read(draft.view()).map(|()| Some(edit)),
-            edit => Ok(edit),
-        }
+        Ok(self.edits.get_mut(&key))
     }
 
     /// Creates a step with its children.
@@ -186,11 +161,12 @@ impl StepEdits {
             Error::invalid("a step needs the id of its result").at_member("resultId")
         })?;
         let edit = self
-            .open(draft, &result_id, names_steps(&request))?
+            .open(draft, &result_id)?
             .filter(|edit| matches!(edit.owner, Owner::Result(_)))
             .ok_or_else(|| absent::<TestResult>(&result_id))?;
         check_unused_ids(&request, edit.set.result(), edit.set.next_seq())?;
         let step = convert::new_step(request, &result_id, draft.now())?;
+        edit.set.fetch_for_creation(draft.view(), &step)?;
         let made = edit.set.create(step)?;
         edit.created += made.len() as u64;
         let key = edit.set.result();
@@ -216,11 +192,13 @@ impl StepEdits {
         let step_id = required(&request.step_id, "stepId")?;
         let result_id = required(&request.result_id, "resultId")?;
         let unknown = || unknown_step(&result_id, &step_id);
-        let edit = self.open(draft, &result_id, true)?.ok_or_else(unknown)?;
+        let edit = self.open(draft, &result_id)?.ok_or_else(unknown)?;
+        edit.set.fetch(draft.view(), &step_id)?;
         let at = edit.set.find(&step_id).ok_or_else(unknown)?;
         let change = StepChange::new(request)?;
         let mut after = edit.set.get(at).cloned().ok_or_else(unknown)?;
         let parent_id = change.parent_id();
+        edit.set.fetch_for_update(draft.view(), &step_id, parent_id.as_deref())?;
         check_unused(parent_id.as_deref(), edit.set.result(), edit.set.next_seq(), "parentId")?;
         change.apply(&mut after, replace, draft.now());
         convert::check_size(&after)?;
@@ -244,7 +222,8 @@ impl StepEdits {
         step_id: &str,
     ) -> Result<()> {
         let unknown = || unknown_step(result_id, step_id);
-        let edit = self.open(draft, result_id, true)?.ok_or_else(unknown)?;
+        let edit = self.open(draft, result_id)?.ok_or_else(unknown)?;
+        edit.set.fetch_for_deletion(draft.view(), step_id)?;
         if !edit.set.delete(step_id) {
             return Err(unknown());
         }

@@ -11,11 +11,14 @@ mod convert;
 mod csv;
 mod edits;
 mod ends;
+mod fetch;
 mod filter;
+mod find;
 mod measurements;
 mod new;
 pub(super) mod paths;
 mod query;
+mod save;
 mod scan;
 mod set;
 #[cfg(test)]
@@ -25,19 +28,16 @@ mod top;
 
 use std::ops::Range;
 
-use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::model::answer::Outcome;
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step, StepIdResultIdPair, UpdateStepRequest};
 use crate::model::steps::remains::RemainingSteps;
-use crate::model::steps::rows::{StepColumn, rows_with_id, steps_of};
-use crate::model::steps::stored::{StepChunk, StoredStep};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{Status, TestResult, places};
 use crate::services::batch;
 use crate::services::service_record::ServiceRecord;
-use crate::session::tables::{chunks, delete_sealed, drop_chunks, sealed_pick};
+use crate::session::tables::{delete_sealed, drop_chunks, drop_links};
 use crate::session::{Access, Draft, View, What};
 use crate::value::ranges::RangeSet;
 use crate::value::{RecordKey, Stored as _};
@@ -53,6 +53,7 @@ pub(super) use ends::{end_sequence, terminate_running};
 #[cfg(test)]
 pub(in crate::services) use filter::FIELDS as STEP_FIELDS;
 pub(super) use filter::StepFilter;
+use find::find;
 pub(super) use measurements::scan as scan_measurements;
 pub(super) use new::{NewSteps, append_one};
 #[cfg(test)]
@@ -180,21 +181,6 @@ pub(super) fn get(access: &impl Access, result_id: &str, step_id: &str) -> Resul
     })
 }
 
-fn find(view: &View<'_>, key: RecordKey, step_id: &str) -> Result<Option<StoredStep>> {
-    for chunk in chunks(view, &STEPS, key)? {
-        let steps = chunk.value::<StepChunk>()?.steps;
-        if let Some(step) = steps.into_iter().find(|step| step.has_id(key, step_id)) {
-            return Ok(Some(step));
-        }
-    }
-    // The columns that tell the step apart are read first.
-    let columns = [StepColumn::ResultRest, StepColumn::Seq, StepColumn::StepId, StepColumn::Rows];
-    let columns = columns.map(|column| column as usize);
-    let pick = |rows: &RecordBatch| rows_with_id(rows, key, step_id);
-    let Some(batch) = sealed_pick(view, &STEPS, key, &columns, &pick)? else { return Ok(None) };
-    Ok(steps_of(&batch)?.pop().map(|(_, step)| step))
-}
-
 /// The status of the most severe of the steps of a result; `None` if none of them has a status.
 pub(super) fn status_of(draft: &Draft<'_>, result: &TestResult) -> Result<Option<Status>> {
     let Some(key) = result.key().filter(|_| result.steps_created > 0) else { return Ok(None) };
@@ -216,6 +202,7 @@ impl DeletedSteps {
     /// `Corrupt`, `Io`.
     pub(super) fn add(&mut self, draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
         if let Some(key) = result.key().filter(|_| result.steps_created > 0) {
+            drop_links(draft, key)?;
             self.ordinals.append(&mut drop_chunks(draft, &STEPS, key)?);
         }
         Ok(())

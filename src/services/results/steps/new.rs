@@ -5,15 +5,17 @@ use std::collections::HashSet;
 
 use super::convert::{LATER, answered, new_step_at, new_step_of, within};
 use super::edits::{StepEdits, change_counts, counts_of, summary};
-use super::set::{LEVELS, NewStep, StepSet, counted, save_new, severity, status_counts, too_deep};
+use super::save::{counted, save_new};
+use super::set::{LEVELS, NewStep, StepSet, severity, status_counts, too_deep};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::results::{CreateStepRequest, Step};
+use crate::model::steps::links::links_of;
 use crate::model::steps::stored::{StepChunk, StoredStep, generated_seq, millis};
 use crate::model::tables::store_table::STEPS;
 use crate::model::{StatusTypeSummary, TestResult};
 use crate::services::results::attached::Attached;
-use crate::session::tables::{ChunkChange, change_chunks, chunk_at};
+use crate::session::tables::{ChunkChange, change_chunks, change_links, chunk_at};
 use crate::session::{Draft, What};
 use crate::value::RecordKey;
 
@@ -215,6 +217,7 @@ pub(in crate::services::results) fn append_one(
     }
     let answer = answered(key, after.workspace(), step.clone())?;
     let first = step.seq;
+    change_links(draft, key, [], links_of(&step))?;
     changes.push(ChunkChange { first, before: (0, 0), after: Some(counted(vec![step])) });
     draft.put_changed_with(result, &after, What::StepsChanged, Some(change_counts(1, 0, 0)))?;
     change_chunks(draft, &STEPS, key, changes)?;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use super::arrays::{Arrays, damaged, text};
 use super::chunk_test::ChunkTest;
-use super::set::{CHUNK_STEPS, severity};
+use super::save::CHUNK_STEPS;
+use super::set::severity;
 use crate::arrow::array::{Array as _, RecordBatch};
 use crate::columnar::{Locator, MergedScan, Predicates, TableView, fetch_rows, index_rows};
 use crate::error::Result;
 use crate::filter::{Comparison, Constant, Shape};
+use crate::model::steps::links::{links, links_of};
 use crate::model::steps::remains::RemainingSteps;
 use crate::model::steps::rows::{StepColumn, steps_of};
 use crate::model::steps::stored::{StoredStep, index_of, rest_of, result_key};
@@ -257,37 +259,54 @@ impl FoundSteps {
     }
 }
 
-/// A step of which a pass over columns says whose it is, its number, and its type of status by the
-/// position in [`STATUS_TYPES`].
-pub(super) type Tallied = (u64, Option<usize>);
+/// What a pass over columns says of the steps of a result.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// The number of each step, and its type of status by the position in
+    /// [`STATUS_TYPES`](super::set::STATUS_TYPES).
+    pub(super) steps: Vec<(u64, Option<usize>)>,
+    /// The links of the steps.
+    pub(super) links: Vec<u64>,
+}
 
-/// Calls `f` with each result that has steps and with its steps, in order, which are read from as
-/// few columns as that takes.
+/// Calls `f` with each result that has steps, in order.
 ///
 /// # Errors
-/// Those of `f`; `Corrupt`, `Io`, and those of the control.
+/// As [`each_step`].
 pub(super) fn each_tally(
     view: &View<'_>,
     control: &Control,
-    f: &mut dyn FnMut(RecordKey, &[Tallied]) -> Result<()>,
+    f: &mut dyn FnMut(RecordKey, Tally) -> Result<()>,
 ) -> Result<()> {
-    let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, Reads::Places, control)?;
-    let mut open: Option<(RecordKey, Vec<Tallied>)> = None;
+    let named = [StepColumn::StepId, StepColumn::ParentId];
+    let reads = Reads::Members(&named);
+    let read: Vec<StepColumn> = FOUND_BY.iter().chain(&named).copied().collect();
+    let mut pass = Pass::new(view, &Selection::All, Vec::new(), None, reads, control)?;
+    let mut open: Option<(RecordKey, Tally)> = None;
     while let Some((result, seq, found)) = pass.next()? {
-        let rank = match found {
-            Found::Step(step) => step.status_type.as_deref().and_then(severity),
-            Found::Rows { rank, .. } => rank.map(usize::from),
-        };
         if open.as_ref().is_none_or(|(of, _)| *of != result)
-            && let Some((of, steps)) = open.replace((result, Vec::new()))
+            && let Some((of, tally)) = open.replace((result, Tally::default()))
         {
-            f(of, &steps)?;
+            f(of, tally)?;
         }
-        if let Some((_, steps)) = &mut open {
-            steps.push((seq, rank));
-        }
+        let Some((_, tally)) = &mut open else { continue };
+        let rank = match found {
+            Found::Step(step) => {
+                tally.links.extend(links_of(&step));
+                step.status_type.as_deref().and_then(severity)
+            }
+            Found::Rows { rank, seen, .. } => {
+                let (batch, row) = seen.ok_or_else(damaged)?;
+                let arrays = Arrays::new(batch.columns(), &read);
+                let id = text(arrays.texts(StepColumn::StepId)?, row);
+                let parent = text(arrays.texts(StepColumn::ParentId)?, row);
+                tally.links.extend(links(seq, id, parent));
+                rank.map(usize::from)
+            }
+        };
+        tally.steps.push((seq, rank));
     }
-    open.map_or(Ok(()), |(of, steps)| f(of, &steps))
+    open.map_or(Ok(()), |(of, tally)| f(of, tally))
 }
 
 /// A pass over the steps of many results.

@@ -7,29 +7,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::columnar::IndexRows;
 use crate::error::{Error, Result};
-use crate::model::steps::rows::steps_of;
-use crate::model::steps::stored::{StepChunk, StoredStep};
-use crate::model::tables::store_table::STEPS;
-use crate::session::tables::{
-    ChunkChange, RowChunk, change_chunks, chunks, delete_sealed, sealed_rows,
-};
-use crate::session::{Draft, View};
+use crate::model::steps::stored::StoredStep;
 use crate::value::RecordKey;
 use crate::value::exact::{Summable, Sums as _};
-use crate::value::ranges::RangeSet;
 
 /// Levels of nested children.
 pub(super) const LEVELS: usize = 100;
-/// Steps of one chunk.
-pub(super) const CHUNK_STEPS: usize = 64;
-/// Parameters of one chunk, unless one step has more.
-const CHUNK_PARAMETERS: usize = 256;
-
-/// Bytes of one chunk, unless one step has more: far fewer than a record may have, so that steps
-/// of a chunk may grow.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The types of a status, the least severe first.
 pub(super) const STATUS_TYPES: [&str; 11] = [
@@ -57,7 +41,7 @@ pub(super) struct NewStep {
 
 /// Where a step is stored.
 #[derive(Clone, Debug, PartialEq)]
-enum Place {
+pub(super) enum Place {
     /// Nowhere yet.
     New,
     /// In the chunk with this first row.
@@ -66,29 +50,44 @@ enum Place {
     Sealed(Vec<u64>),
 }
 
+/// A step, and what is stored of it.
 #[derive(Clone, Debug)]
-struct Entry {
-    step: StoredStep,
-    place: Place,
-    is_changed: bool,
-    is_deleted: bool,
+pub(super) struct Entry {
+    pub(super) step: StoredStep,
+    pub(super) place: Place,
+    /// The parent that the stored step has.
+    pub(super) stored_parent: Option<String>,
+    pub(super) is_changed: bool,
+    pub(super) is_deleted: bool,
 }
 
-/// The steps of one result.
+impl Entry {
+    /// A step as it is stored.
+    pub(super) fn stored(step: StoredStep, place: Place) -> Self {
+        let stored_parent = step.parent_id.clone();
+        Self { step, place, stored_parent, is_changed: false, is_deleted: false }
+    }
+}
+
+/// The steps of one result, or those of them that a change has to do with.
 #[derive(Debug)]
 pub(super) struct StepSet {
-    result: RecordKey,
+    pub(super) result: RecordKey,
     /// The number of the next step.
-    next_seq: u64,
-    entries: Vec<Entry>,
+    pub(super) next_seq: u64,
+    pub(super) entries: Vec<Entry>,
     /// The steps that are there, by their ids.
     by_id: HashMap<String, usize>,
     /// Steps by their parents.
     by_parent: HashMap<String, Vec<usize>>,
-    /// Rows and bytes of the stored chunks.
-    chunks: BTreeMap<u64, (u64, u64)>,
-    /// The number of stored steps of each type of status that were not read, if none was.
-    unread: Option<[u64; STATUS_TYPES.len()]>,
+    /// The numbers of the stored steps that were read.
+    read: HashSet<u64>,
+    /// How many steps were looked for one by one.
+    pub(super) fetched: u64,
+    /// Rows and bytes of the stored chunks that were read.
+    pub(super) chunks: BTreeMap<u64, (u64, u64)>,
+    /// The number of stored steps of each type of status that were not read; `None` if all were.
+    pub(super) unread: Option<[u64; STATUS_TYPES.len()]>,
 }
 
 /// The severity of a type of status.
@@ -118,90 +117,21 @@ impl StepSet {
             entries: Vec::new(),
             by_id: HashMap::new(),
             by_parent: HashMap::new(),
+            read: HashSet::new(),
+            fetched: 0,
             chunks: BTreeMap::new(),
             unread: None,
         }
     }
 
-    /// The steps of a result to which only such are added that have nothing to do with the stored
-    /// ones: at the top, with generated ids. The stored ones are not read; `counts` is the number
-    /// of them with each type of status.
+    /// The steps of a result, of which none was read; `counts` is the number of them with each type
+    /// of status.
     pub(super) fn unread(
         result: RecordKey,
         next_seq: u64,
         counts: [u64; STATUS_TYPES.len()],
     ) -> Self {
         Self { unread: Some(counts), ..Self::empty(result, next_seq) }
-    }
-
-    /// Reads the stored steps, if they were not read.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub(super) fn read(&mut self, view: &View<'_>) -> Result<()> {
-        if self.unread.is_none() {
-            return Ok(());
-        }
-        let all = Self::load(view, self.result, self.next_seq)?;
-        // Those that were added stay where they are: their positions are known to the caller.
-        for entry in all.entries {
-            let (at, id) = (self.entries.len(), entry.step.id(self.result));
-            self.entries.push(entry);
-            self.index(at, id);
-        }
-        (self.chunks, self.unread) = (all.chunks, None);
-        Ok(())
-    }
-
-    /// The stored steps of a result.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub(super) fn load(view: &View<'_>, result: RecordKey, next_seq: u64) -> Result<Self> {
-        let mut set = Self::empty(result, next_seq);
-        set.add_sealed(&sealed_rows(view, &STEPS, result)?)?;
-        for chunk in chunks(view, &STEPS, result)? {
-            set.add_chunk(&chunk)?;
-        }
-        set.entries.sort_by_key(|entry| entry.step.seq);
-        for at in 0..set.entries.len() {
-            if let Some(id) = set.entries.get(at).map(|entry| entry.step.id(result)) {
-                set.index(at, id);
-            }
-        }
-        Ok(set)
-    }
-
-    fn add_sealed(&mut self, found: &[IndexRows]) -> Result<()> {
-        for rows in found {
-            let mut at = 0;
-            for (result, step) in steps_of(&rows.batch)? {
-                let to = at + step.row_count() as usize;
-                let ordinals = rows.ordinals.get(at..to).unwrap_or_default().to_vec();
-                at = to;
-                if result == self.result {
-                    self.entries.push(Entry {
-                        step,
-                        place: Place::Sealed(ordinals),
-                        is_changed: false,
-                        is_deleted: false,
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn add_chunk(&mut self, chunk: &RowChunk) -> Result<()> {
-        let stored = chunk.value::<StepChunk>()?;
-        self.chunks.insert(chunk.first, (stored.row_count(), chunk.row.len() as u64));
-        self.entries.extend(stored.steps.into_iter().map(|step| Entry {
-            step,
-            place: Place::Chunk(chunk.first),
-            is_changed: false,
-            is_deleted: false,
-        }));
-        Ok(())
     }
 
     /// Puts an entry into the maps, by the id of its step.
@@ -211,6 +141,25 @@ impl StepSet {
         if let Some(parent) = &entry.step.parent_id {
             self.by_parent.entry(parent.clone()).or_default().push(at);
         }
+    }
+
+    /// Whether the stored step with this number was read.
+    pub(super) fn is_read(&self, seq: u64) -> bool {
+        self.read.contains(&seq)
+    }
+
+    /// Adds a stored step that was read.
+    pub(super) fn add(&mut self, entry: Entry) {
+        let rank = entry.step.status_type.as_deref().and_then(severity);
+        if let (Some(unread), Some(rank)) = (&mut self.unread, rank)
+            && let Some(count) = unread.get_mut(rank)
+        {
+            *count = count.saturating_sub(1);
+        }
+        self.read.insert(entry.step.seq);
+        let (at, id) = (self.entries.len(), entry.step.id(self.result));
+        self.entries.push(entry);
+        self.index(at, id);
     }
 
     fn step(&self, at: usize) -> Option<&StoredStep> {
@@ -284,7 +233,8 @@ impl StepSet {
         there.map(|entry| entry.step).collect()
     }
 
-    fn children(&self, id: &str) -> impl Iterator<Item = usize> + '_ {
+    /// The positions of the steps that name this one as their parent.
+    pub(super) fn children(&self, id: &str) -> impl Iterator<Item = usize> + '_ {
         self.by_parent.get(id).into_iter().flatten().copied()
     }
 
@@ -319,10 +269,9 @@ impl StepSet {
             self.next_seq = self.next_seq.max(step.seq + 1);
             let has_children = step.has_children;
             self.entries.push(Entry {
-                step,
-                place: Place::New,
                 is_changed: true,
-                is_deleted: false,
+                stored_parent: None,
+                ..Entry::stored(step, Place::New)
             });
             self.index(at, id);
             if has_children {
@@ -616,73 +565,6 @@ impl StepSet {
     pub(super) fn most_severe_below(&self, id: &str) -> Option<(String, Option<String>)> {
         self.worst(|step| step.ancestor_ids.iter().any(|ancestor| ancestor == id))
     }
-
-    /// Drafts the changes. A changed step that was sealed goes into a chunk again.
-    ///
-    /// # Errors
-    /// `LimitExceeded` for a step that is too large; those of the disk.
-    pub(super) fn save(self, draft: &mut Draft<'_>) -> Result<()> {
-        let mut gone = Vec::new();
-        let mut stays: BTreeMap<u64, Vec<StoredStep>> = BTreeMap::new();
-        let mut is_touched: HashSet<u64> = HashSet::new();
-        let mut moved: Vec<StoredStep> = Vec::new();
-        for entry in self.entries {
-            let Entry { step, place, is_changed, is_deleted } = entry;
-            match place {
-                Place::Chunk(first) => {
-                    if is_changed || is_deleted {
-                        is_touched.insert(first);
-                    }
-                    if !is_deleted {
-                        stays.entry(first).or_default().push(step);
-                    }
-                }
-                Place::Sealed(ordinals) if is_changed || is_deleted => {
-                    gone.extend(ordinals.into_iter().map(|ordinal| ordinal..ordinal + 1));
-                    moved.extend(Some(step).filter(|_| !is_deleted));
-                }
-                Place::New if !is_deleted => moved.push(step),
-                Place::Sealed(_) | Place::New => {}
-            }
-        }
-        let mut changes = Vec::new();
-        for first in is_touched {
-            let before = self.chunks.get(&first).copied().unwrap_or_default();
-            // Steps that have grown may need more than one chunk; the first one keeps its place.
-            let mut parts = chunked(stays.remove(&first).unwrap_or_default()).into_iter();
-            let after = parts.next().map(counted);
-            changes.push(ChunkChange { first, before, after });
-            moved.extend(parts.flatten());
-        }
-        moved.sort_by_key(|step| step.seq);
-        delete_sealed(draft, &STEPS, &RangeSet::new(gone))?;
-        change_chunks(draft, &STEPS, self.result, changes)?;
-        save_new(draft, self.result, moved)
-    }
-}
-
-/// A chunk with its number of rows.
-pub(super) fn counted(steps: Vec<StoredStep>) -> (u64, StepChunk) {
-    let chunk = StepChunk { steps };
-    (chunk.row_count(), chunk)
-}
-
-/// Drafts chunks of steps that are stored nowhere yet, in the order of their numbers.
-///
-/// # Errors
-/// `LimitExceeded` for a step that is too large; those of the disk.
-pub(super) fn save_new(
-    draft: &mut Draft<'_>,
-    result: RecordKey,
-    steps: Vec<StoredStep>,
-) -> Result<()> {
-    let chunk = |steps: Vec<StoredStep>| ChunkChange {
-        first: steps.first().map_or(0, |step| step.seq),
-        before: (0, 0),
-        after: Some(counted(steps)),
-    };
-    let changes = chunked(steps).into_iter().map(chunk).collect();
-    change_chunks(draft, &STEPS, result, changes)
 }
 
 /// The error about a step that would be its own ancestor.
@@ -697,32 +579,4 @@ fn below_itself(id: &str) -> Error {
 pub(super) fn too_deep(member: &str) -> Error {
     Error::limit(format!("a step has at most {} steps above it; nest fewer", LEVELS - 1))
         .at_member(member)
-}
-
-/// Cuts steps into chunks that are read and written together. The numbers of a chunk follow each
-/// other, so chunks in order of their first numbers are in order of all numbers.
-fn chunked(steps: Vec<StoredStep>) -> Vec<Vec<StoredStep>> {
-    let mut chunks: Vec<Vec<StoredStep>> = Vec::new();
-    let (mut parameters, mut bytes) = (0, 0);
-    for step in steps {
-        parameters += step.parameters().len();
-        bytes += step.memory_bytes();
-        let follows = |chunk: &Vec<StoredStep>| {
-            chunk.last().is_some_and(|last| last.seq.checked_add(1) == Some(step.seq))
-        };
-        let is_full = chunks.last().is_none_or(|chunk| {
-            chunk.len() >= CHUNK_STEPS
-                || parameters > CHUNK_PARAMETERS
-                || bytes > CHUNK_BYTES
-                || !follows(chunk)
-        });
-        if is_full {
-            (parameters, bytes) = (step.parameters().len(), step.memory_bytes());
-            chunks.push(Vec::new());
-        }
-        if let Some(chunk) = chunks.last_mut() {
-            chunk.push(step);
-        }
-    }
-    chunks
 }
