@@ -509,6 +509,9 @@ pub struct ParseFlags {
     /// What comment lines before the header of CSV begin with [default: #].
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
+    /// Encoding of CSV: UTF-8, WINDOWS-1252 or ISO-8859-1.
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
     /// Lines before the header of CSV.
     #[arg(long, value_name = "N")]
     pub skip_lines: Option<u32>,
@@ -537,7 +540,7 @@ pub struct ParseFlags {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub start_time: Option<String>,
     /// What comes first in dates of CSV such as 01/02/2024.
-    #[arg(long, value_parser = ["day-first", "month-first"])]
+    #[arg(long, value_parser = ["day-first", "month-first", "year-first"])]
     pub date_order: Option<String>,
     /// Zone of times that have none: UTC, +02:00, Europe/Berlin, or REFUSE [default: UTC].
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]

@@ -10,7 +10,7 @@ use stationdb::Control;
 use stationdb::tables::ImportTableRequest;
 use stationdb_formats::{
     DataFormat, ImportDirectoryRequest, ImportFiles as _, ImportResults as _, Imported,
-    ResultFormat, ResultOptions,
+    ResultFormat, ResultOptions, SourceFile,
 };
 
 use crate::args::Import;
@@ -81,14 +81,14 @@ fn said(import: &Import) -> Outcome<Option<Reader>> {
 }
 
 /// The format of a file: the one that is said, or the one that is found.
-fn reader(import: &Import, path: &Path) -> Outcome<Reader> {
+fn reader(import: &Import, file: &SourceFile) -> Outcome<Reader> {
     if let Some(reader) = said(import)? {
         return Ok(reader);
     }
-    if table::starts_with(path, &ARROW_MARK)? {
+    if file.start().starts_with(&ARROW_MARK) {
         return Ok(Reader::Arrow);
     }
-    Ok(Reader::Data(DataFormat::of_file(path)?))
+    Ok(Reader::Data(file.format()?))
 }
 
 impl Job<'_> {
@@ -150,23 +150,24 @@ impl Job<'_> {
     fn read(&self, desk: &Desk, path: &Path, control: &Control) -> Outcome<Imported> {
         let attempt = || format!("reading {}", path.display());
         std::fs::metadata(path).map_err(|error| Failure::io(attempt(), &error))?;
-        let reader = reader(self.import, path)?;
+        let file = SourceFile::open(path)?;
+        let reader = reader(self.import, &file)?;
         if self.import.files.len() == 1 {
             refuse_others(self.import, reader)?;
         }
         let session = desk.session();
         Ok(match reader {
             Reader::Arrow => {
-                Imported::Tables(vec![table::append_arrow(desk, path, &self.table, control)?])
+                Imported::Tables(vec![table::append_arrow(desk, file, &self.table, control)?])
             }
             Reader::Data(DataFormat::Result(format)) => {
                 let report =
-                    session.import_results_file(path, Some(format), &self.results, control)?;
+                    session.import_results_source(file, Some(format), &self.results, control)?;
                 Imported::Results(report)
             }
             Reader::Data(DataFormat::Table(format)) => {
                 let request = self.table.clone();
-                Imported::Tables(session.import_file(request, path, Some(format), control)?)
+                Imported::Tables(session.import_source(request, file, Some(format), control)?)
             }
             Reader::Data(format) => {
                 return Err(Failure::usage(format!("this shell does not import {format}")));

@@ -1,14 +1,13 @@
 //! Files with tables.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::io::{self, Write as _};
 
 use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
 use stationdb::{Control, Session};
+use stationdb_formats::SourceFile;
 
 use crate::args::{Import, ParseFlags};
 use crate::desk::Desk;
@@ -48,25 +47,10 @@ pub fn request(session: &Session, import: &Import) -> Outcome<ImportTableRequest
     Ok(request)
 }
 
-fn open(path: &Path) -> Outcome<File> {
-    File::open(path)
-        .map_err(|error| Failure::io(format_args!("reading {}", path.display()), &error))
-}
-
-/// Whether a file begins with these bytes.
-pub fn starts_with(path: &Path, mark: &[u8]) -> Outcome<bool> {
-    let mut start = Vec::new();
-    open(path)?
-        .take(mark.len() as u64)
-        .read_to_end(&mut start)
-        .map_err(|error| Failure::io(format_args!("reading {}", path.display()), &error))?;
-    Ok(start == mark)
-}
-
 /// Appends the rows of an Arrow stream.
 pub fn append_arrow(
     desk: &Desk,
-    path: &Path,
+    file: SourceFile,
     request: &ImportTableRequest,
     control: &Control,
 ) -> Outcome<ImportTableResponse> {
@@ -79,7 +63,7 @@ pub fn append_arrow(
     let session = desk.session();
     let rows = || Ok::<_, Failure>(kinds::metadata(&session, id)?.row_count.unwrap_or_default());
     let before = rows()?;
-    let mut stream = InterruptibleReader { stream: io::BufReader::new(open(path)?), control };
+    let mut stream = InterruptibleReader { stream: io::BufReader::new(file.into_read()), control };
     session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
     Ok(ImportTableResponse::new().id(id).row_count(rows()? - before))
 }
@@ -107,6 +91,7 @@ fn reading(options: &ParseFlags) -> Outcome<ImportTableRequest> {
     request.decimal_separator.clone_from(&options.decimal);
     request.null_texts = (!options.null.is_empty()).then(|| options.null.clone());
     request.comment_prefix.clone_from(&options.comment);
+    request.encoding.clone_from(&options.encoding);
     let yes = |text: &Option<String>| text.as_deref().map(|text| text == "yes");
     request.skip_lines = options.skip_lines.map(i64::from);
     request.preset = options.preset.as_ref().map(|name| name.to_uppercase());
@@ -197,6 +182,7 @@ fn with_options(text: &str) -> String {
         ("commentPrefix", "--comment"),
         ("columnTypes", "--type"),
         ("dateOrder", "--date-order"),
+        ("encoding says otherwise", "--encoding says otherwise"),
     ]
     .iter()
     .fold(text.to_owned(), |text, (member, option)| text.replace(member, option))
