@@ -102,7 +102,7 @@ def test_results_come_from_files(db: stationdb.Store, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("t,v\n1,2\n")
     with pytest.raises(errors.UnsupportedError, match="import_file"):
         db.results.import_file(tmp_path / "rows.csv")
-    with pytest.raises(errors.InvalidArgumentError, match="use openhtf"):
+    with pytest.raises(errors.InvalidArgumentError, match="use one of openhtf"):
         db.results.import_file(path, format="csv")
     with pytest.raises(FileNotFoundError, match=r"none\.json"):
         db.results.import_file(tmp_path / "none.json")

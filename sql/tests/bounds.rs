@@ -28,7 +28,7 @@ const PEAK_BYTES: u64 = 1024 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What one form in another one may take.
-const FORM_PATIENCE: Duration = Duration::from_secs(20);
+const FORM_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the statements are asked with, on a thread with the default stack.
 struct Asker {

@@ -55,6 +55,7 @@ const REASONS: &[(&str, &str)] = &[
     ("ResultGroup", SHARED),
     ("RetestScope", SHARED),
     ("SeriesPass", SHARED),
+    ("Services", "the bound of a host's own calls that take a session or a transaction"),
     ("SetSystemConnectionRequest", BODY),
     ("SetSystemConnectionResponse", "the body of a response whose call returns a number"),
     ("Reply", "what `call_with` of each handle returns, which a macro declares"),

@@ -61,6 +61,13 @@ enum State {
     Bytes(fn(u8) -> Option<char>),
 }
 
+/// The character of a byte in a text that nobody said to be Windows-1252. Controls are signs of a file
+/// that is no text, such as a picture.
+fn assumed(byte: u8) -> Option<char> {
+    let is_control = byte.is_ascii_control() && !b"\t\n\r\x0c".contains(&byte);
+    windows_1252(byte).filter(|_| !is_control)
+}
+
 /// A text whose encoding its first bytes beyond ASCII tell: UTF-8 if they are that, else
 /// Windows-1252.
 struct Decoder<R> {
@@ -122,7 +129,7 @@ impl<R: Read> Decoder<R> {
         } else {
             let [feeds, returns] = self.ends;
             self.assumed.note(1 + feeds.max(returns));
-            State::Bytes(windows_1252)
+            State::Bytes(assumed)
         };
         Ok(())
     }
@@ -227,6 +234,7 @@ mod tests {
             (b"\xef\xbb\xbfa\n\xfc", b"\xef\xbb\xbfa\n\xfc", None),
             // What Windows-1252 does not define is no character.
             (b"\xe4\x81b", b"\xc3\xa4\xffb", Some(1)),
+            (b"\xe4\t\x1a\x00", b"\xc3\xa4\t\xff\xff", Some(1)),
         ];
         for (bytes, text, line) in cases {
             assert_eq!(read(bytes, None), (text.to_vec(), *line), "{bytes:?}");

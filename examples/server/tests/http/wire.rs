@@ -312,7 +312,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 27] = [
+    const OTHERS: [(&str, &str); 29] = [
         ("append_results", "create_results and create_steps"),
         ("product_api_info", "result_api_info: one answer for both"),
         ("append_batches", "append_arrow"),

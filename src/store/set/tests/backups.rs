@@ -89,6 +89,10 @@ fn nothing_is_sent_twice_and_no_file_is_read_to_know_that() {
     flip(&*set, &path, 30);
     assert_eq!(back_up(&store, &set).unwrap().files_sent, 0);
     assert!(!Store::verify_set_disk(&set, &control()).unwrap().is_sound());
+    // One that is cut off is sent again.
+    set.open(&path, Mode::ReadWrite).unwrap().set_len(1_000).unwrap();
+    assert_eq!(back_up(&store, &set).unwrap().files_sent, 1);
+    assert!(Store::verify_set_disk(&set, &control()).unwrap().is_sound());
     // One that is gone is sent again, and mends the earlier backups.
     set.remove_file(&path).unwrap();
     assert_eq!(back_up(&store, &set).unwrap().files_sent, 1);

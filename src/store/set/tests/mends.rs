@@ -194,6 +194,13 @@ fn newer_rows_of_the_page_stay_and_older_ones_of_the_set_are_not_taken() {
     assert_eq!((report.repaired_pages, report.findings), (vec![page.place.start], vec![]));
     assert!(bytes_of(&disk, &page) == whole);
     assert_products(&store, &ids, "mended from the second backup");
+    // The pages of the commit before are not those of the last one.
+    let of_store = crate::session::Session::of_store(store.engine());
+    crate::session::checkpoint(&of_store).unwrap();
+    let before = read_file(&*disk, FILE, 1 << 30).unwrap();
+    let report = store.repair_disk(&set, &control()).unwrap();
+    assert_eq!((report.repaired_pages, report.findings), (vec![], vec![]));
+    assert!(read_file(&*disk, FILE, 1 << 30).unwrap() == before);
 }
 
 /// Contents of small files have no checksums in their rows. A page of them that has a newer one is

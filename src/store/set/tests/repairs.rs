@@ -43,6 +43,30 @@ fn a_repair_takes_exactly_what_is_damaged() {
     assert_eq!(Model::of(&store), *model);
 }
 
+/// A segment that was opened while it was damaged is read from the repaired file, without a reopen.
+#[test]
+fn a_repaired_segment_that_was_open_is_read_again() {
+    let (store, set, points) = example();
+    let disk = store.engine().disk.clone();
+    let model = points.last().unwrap().model.clone();
+    store.close().unwrap();
+    let segments = walk(&*disk, "tables").unwrap();
+    for (path, len) in &segments {
+        (0..*len).step_by(16).for_each(|at| flip(&*disk, path, at));
+    }
+    let store = options(&clock()).open_on(disk).unwrap();
+    let ada = session(&store);
+    let request =
+        || crate::tables::GetTableDataRequest { take: Some(10_000), ..Default::default() };
+    for table in ada.query_tables(Default::default()).unwrap().tables {
+        let id = table.id.unwrap().to_string();
+        assert!(ada.get_table_data(&id.as_str().into(), request()).is_err());
+    }
+    let report = store.repair_disk(&set, &control()).unwrap();
+    assert_eq!((report.repaired.len(), report.findings), (segments.len(), vec![]));
+    assert_eq!(Model::of(&store), model);
+}
+
 /// What the set has damaged, or not at all, is told and not taken.
 #[test]
 fn a_repair_takes_nothing_that_is_not_proven() {
@@ -86,15 +110,24 @@ fn every_change_of_a_repair_can_be_the_last() {
     let model = Model::of(&store);
     drop(ada);
     store.close().unwrap();
+    // What a damaged file may have: the damaged bytes or the whole ones.
+    let mut allowed = Vec::new();
     for directory in ["files", "tables"] {
         let (path, len) = walk(&*shared, directory).unwrap().pop().unwrap();
+        let read = || read_file(&*shared, &path, 1 << 20).unwrap();
+        let whole = read();
         flip(&*shared, &path, len / 2);
+        allowed.push((path.clone(), [read(), whole]));
     }
     let start = disk.survivors(0, Survival::All);
     let store = options(&clock).open_on(Arc::new(start.clone())).unwrap();
     let from = start.ops();
     assert_eq!(store.repair_disk(&set, &control()).unwrap().repaired.len(), 2);
     let until = start.ops();
+    for (path, [_, whole]) in &allowed {
+        let image = start.survivors(0, Survival::None);
+        assert!(read_file(&image, path, 1 << 20).unwrap() == *whole, "{path} is not durable");
+    }
     let (mut seed, mut counts) = (0_u64, BTreeSet::new());
     let mut replay = start.replay();
     while let Some((op, kind, path)) = replay.advance() {
@@ -105,6 +138,10 @@ fn every_change_of_a_repair_can_be_the_last() {
             seed += 1;
             let place = format!("after {op} ({kind:?} {path:?}), {survival:?}, seed {seed}");
             let image: SharedDisk = Arc::new(replay.survivors(seed, survival));
+            for (path, allowed) in &allowed {
+                let found = read_file(&*image, path, 1 << 20);
+                assert!(found.is_ok_and(|bytes| allowed.contains(&bytes)), "{place}: {path}");
+            }
             let store = options(&clock).open_on(image.clone()).unwrap();
             let report = store.repair_disk(&set, &control()).unwrap();
             assert_eq!(report.findings, [], "{place}");

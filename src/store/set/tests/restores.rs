@@ -162,3 +162,40 @@ fn every_change_of_a_restore_from_a_set_can_be_the_last() {
     println!("{} changes, {counts:?}", target.changes());
     assert!(counts[0] > 20 && counts[1] > 3, "{counts:?}");
 }
+
+/// Rows of the records that a restore cannot read are told, although the rest is a store whose sums
+/// are right.
+#[test]
+fn a_restore_tells_every_row_that_it_cannot_read() {
+    let (store, set) = (options(&clock()).open_on(new_disk()).unwrap(), new_disk());
+    let ada = session(&store);
+    let product = |number| CreateProductRequest {
+        part_number: format!("part {number}"),
+        name: Some(format!("{number} ").repeat(40)),
+        ..Default::default()
+    };
+    let _ = ada.create_products((0..900).map(product).collect()).unwrap();
+    back_up(&store, &set).unwrap();
+    let pack = pack_path(1);
+    let len = set.open(&pack, Mode::Read).unwrap().len().unwrap();
+    let (mut told, mut refused) = (0, 0);
+    for at in (16..len).step_by((len / 24) as usize) {
+        let damaged = copy(&*set);
+        flip(&*damaged, &pack, at);
+        let (latest, target) = (RestorePoint::Latest, new_disk());
+        match Store::restore_from_set_disk(&damaged, latest, &target, &control()) {
+            Ok(report) => {
+                let named = report.findings.iter().any(|finding| finding.file == pack);
+                let is_list = |finding: &crate::Finding| finding.place == "the list of files";
+                assert!(named || report.findings.iter().any(is_list), "byte {at}: {report:?}");
+                told += usize::from(named);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{told} told, {refused} refused");
+    assert!(told > 8, "{told} {refused}");
+}
