@@ -330,7 +330,7 @@ Examples:
         #[command(flatten)]
         into: SetFlags,
     },
-    /// Replaces damaged and missing files of rows and contents by those of a backup set.
+    /// Takes what is damaged or missing of records, rows and contents from a backup set.
     Repair {
         /// Directory of the set.
         set: PathBuf,

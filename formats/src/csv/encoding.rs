@@ -193,16 +193,7 @@ impl<R: Read> Read for Decoder<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An input that gives a few bytes at a time.
-    struct Slow<'b>(&'b [u8], usize);
-
-    impl Read for Slow<'_> {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let len = into.len().min(self.1);
-            self.0.read(into.get_mut(..len).unwrap_or_default())
-        }
-    }
+    use crate::csv::utf16::tests::Slow;
 
     fn read(bytes: &[u8], encoding: Option<Encoding>) -> (Vec<u8>, Option<u64>) {
         let mut found = Vec::new();

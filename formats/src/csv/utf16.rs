@@ -100,11 +100,11 @@ impl<R: Read> Read for Utf16<R> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// An input that gives a few bytes at a time.
-    struct Slow<'b>(&'b [u8], usize);
+    pub(in crate::csv) struct Slow<'b>(pub &'b [u8], pub usize);
 
     impl Read for Slow<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
