@@ -8,7 +8,7 @@ use std::path::Path;
 use super::backup::{BackupReport, DIRECTORIES, copy_files, copy_one, failed, prepare_target};
 use super::open::{Store, StoreOptions};
 use super::{directory, format, lock};
-use crate::disk::{SharedDisk, walk};
+use crate::disk::{Mode, SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{JOURNAL_NAMES, ReadSource, Space};
 use crate::session::guarded;
@@ -122,6 +122,7 @@ pub(super) fn check_target(target: &SharedDisk) -> Result<()> {
 }
 
 /// Removes the marker of a restore whose files are all written, opens the store and verifies it.
+/// What cannot be opened gets the marker again, so that another restore may take its place.
 ///
 /// # Errors
 /// `Corrupt` if the store cannot be opened; `Io`; the errors of `control`.
@@ -133,7 +134,10 @@ pub(super) fn finish(
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
-    let mut store = StoreOptions::for_check().open_on(target.clone())?;
+    let mut store = match StoreOptions::for_check().open_on(target.clone()) {
+        Ok(store) => store,
+        Err(error) => return Err(marked_again(target, error)),
+    };
     {
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;
@@ -145,4 +149,15 @@ pub(super) fn finish(
     report.findings.extend(store.verify_pages(control)?.findings);
     store.close()?;
     Ok(report)
+}
+
+fn marked_again(target: &SharedDisk, error: Error) -> Error {
+    let marked = target
+        .open(format::INCOMPLETE, Mode::OpenOrCreate)
+        .and_then(|marker| marker.sync_all())
+        .and_then(|()| target.sync_dir(""));
+    match marked {
+        Ok(()) => error,
+        Err(_) => error.followed_by("; empty the directory before another restore into it"),
+    }
 }

@@ -26,6 +26,7 @@ mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod unread;
 mod verify;
 
 pub use backup::{SetBackupOptions, SetBackupReport};

@@ -1,5 +1,6 @@
 //! Makes a store from a backup of a set.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use super::objects::Object;
 use super::point::RestorePoint;
 use super::rows::each_row;
 use super::sweep::{Manifests, each_chunk, each_file};
+use super::unread::Unread;
 use crate::disk::{SharedDisk, copy_file_as, parent};
 use crate::error::{Error, Result};
 use crate::records::{RecordFile, RecordFileOptions, Space};
@@ -21,21 +23,21 @@ use crate::store::restore::{check_target, finish};
 use crate::store::{directory, format};
 use crate::value::{Control, limits};
 
-const LOST: &str = "restore another backup of the set";
-
 impl Store {
     /// Makes a store in `target` as it was at `at`, from the set in `set`. The target must be
     /// missing, empty, or left by an interrupted restore. The set is only read.
     ///
     /// Every checksum is checked. Damage of the backup does not fail the restore but is reported
-    /// in [`BackupReport::findings`], because the rest of the store is usable.
+    /// in [`BackupReport::findings`], because the rest of the store is usable. What the medium of
+    /// the set cannot read is damage, too, unless nothing of it can be read any more. A target in
+    /// which no store opens after an error is left as by an interrupted restore.
     ///
     /// # Errors
     /// `NotFound` if there is no directory `set`, or no such point in it: the message has the
     /// nearest ones; `NotAStore` if there is no set, or the target contains something; `Locked`
     /// while a backup writes to the set; `Corrupt` if the manifest of the backup, or so much of its
-    /// records is damaged that the store cannot be opened; `NewerFormat`, `OlderFormat`, `NoSpace`,
-    /// `Io`; the errors of `control`.
+    /// records is damaged that the store cannot be opened; `NewerFormat`, `OlderFormat`, `NoSpace`;
+    /// `Io`, also if the medium of the set is gone; the errors of `control`.
     pub fn restore_from_set(
         set: impl AsRef<Path>,
         at: RestorePoint,
@@ -88,12 +90,20 @@ fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<Back
     check_target(target)?;
     prepare_target(target)?;
     let mut lost = VerifyReport::default();
-    write_records(set, manifest, target, control, &mut lost)?;
+    let mut unread = Unread::new(set, &mut lost);
+    write_records(set, manifest, target, control, &mut unread)?;
     let mut report = BackupReport::default();
-    write_files(set, manifest, target, control, &mut lost, &mut report)?;
+    write_files(set, manifest, target, control, &mut unread, &mut report)?;
+    unread.end()?;
+    let first = lost.findings.first().map(|found| format!("{}: {}", found.file, found.problem));
     report.findings = lost.findings;
     format::write(target, set.seed)?;
-    finish(target, control, report)
+    finish(target, control, report).map_err(|error| match first {
+        Some(first) if error.is_damage() => {
+            error.followed_by(format_args!("; the set has damage, first in {first}"))
+        }
+        _ => error,
+    })
 }
 
 fn write_records(
@@ -101,33 +111,28 @@ fn write_records(
     manifest: &Manifest,
     target: &SharedDisk,
     control: &Control,
-    lost: &mut VerifyReport,
+    unread: &mut Unread<'_>,
 ) -> Result<()> {
     let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
     RecordFile::create(target, options, &[])?;
     let mut copy = RecordFile::open(target, options)?;
     let mut rows = RowCopy::new(&copy, control, 0);
     let mut packs = Packs::new(&set.disk);
-    let unread = std::cell::RefCell::new(&mut *lost);
-    let tell = |pack: u64, error: &Error| {
-        unread.borrow_mut().find(&pack_path(pack), "rows of the records", error.message(), LOST);
+    let unread = RefCell::new(unread);
+    let tell = |pack: u64, error: Error| {
+        unread.borrow_mut().find(&pack_path(pack), "rows of the records", error)
     };
     each_chunk(
         &mut packs,
         &manifest.row_lists,
-        &mut |list, error| {
-            tell(list.at.pack, &error);
-            Ok(())
-        },
+        &mut |list, error| tell(list.at.pack, error),
         &mut |packs, chunk| {
             control.check()?;
             let bytes = match packs.read(chunk) {
-                Err(error) if error.is_damage() => {
-                    tell(chunk.at.pack, &error);
-                    return Ok(());
-                }
-                bytes => bytes?,
+                Err(error) => return tell(chunk.at.pack, error),
+                Ok(bytes) => bytes,
             };
+            unread.borrow_mut().succeeded();
             each_row(&bytes, &mut |tag, key, value| match Space::from_number(tag) {
                 Some(space) => rows.add(space, key.to_vec(), value.to_vec()),
                 None => Err(Error::corrupt(format!("the backup has rows of the space {tag}"))),
@@ -144,14 +149,14 @@ fn write_records(
     Ok(())
 }
 
-/// Copies the files. What is missing in the set, or damaged there, is found when the store is
-/// verified, because the records name it.
+/// Copies the files. What is missing in the set, damaged or unreadable there, is found when the
+/// store is verified, because the records name it.
 fn write_files(
     set: &Set,
     manifest: &Manifest,
     target: &SharedDisk,
     control: &Control,
-    lost: &mut VerifyReport,
+    unread: &mut Unread<'_>,
     report: &mut BackupReport,
 ) -> Result<()> {
     let mut files: Vec<(String, Object)> = Vec::new();
@@ -161,15 +166,18 @@ fn write_files(
             files.extend(file.map(|object| (path, object)));
             Ok(())
         });
-    match listed {
-        Err(error) if error.is_damage() => {
-            lost.find("records", "the list of files", error.message(), LOST);
-        }
-        listed => listed?,
+    if let Err(error) = listed {
+        unread.find("records", "the list of files", error)?;
     }
     let attempt = failed("copying the files of the backup");
     let mut directories = BTreeSet::new();
     let mut done = 0;
+    let mut progress = |step| {
+        control.check()?;
+        done += step;
+        control.report(done, Some(manifest.file_bytes), "bytes");
+        Ok(())
+    };
     for (path, object) in files {
         let from = object.path();
         if !set.disk.exists(&from).map_err(&attempt)? {
@@ -177,19 +185,42 @@ fn write_files(
         }
         let directory = parent(&path).to_owned();
         target.create_dir_all(&directory).map_err(&attempt)?;
-        if target.exists(&path).map_err(&attempt)? {
-            target.remove_file(&path).map_err(&attempt)?;
+        let mut copied = copy_new(set, &from, target, &path, &mut progress);
+        if copied.is_err() {
+            // A failure of the set shows in a read of it alone. What can be read now failed once.
+            if let Err(of_set) = object.check(&*set.disk, &from, control) {
+                unread.find(&from, "its content", of_set)?;
+                remove(target, &path)?;
+                continue;
+            }
+            copied = copy_new(set, &from, target, &path, &mut progress);
         }
-        copy_file_as(&*set.disk, &from, &**target, &path, |step| {
-            control.check()?;
-            done += step;
-            control.report(done, Some(manifest.file_bytes), "bytes");
-            Ok(())
-        })?;
+        copied?;
+        unread.succeeded();
         directories.insert(parent(&directory).to_owned());
         directories.insert(directory);
         report.files += 1;
         report.file_bytes += object.len;
     }
     directories.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}
+
+/// Copies a file in the place of what an interrupted restore has left there.
+fn copy_new(
+    set: &Set,
+    from: &str,
+    target: &SharedDisk,
+    path: &str,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    remove(target, path)?;
+    copy_file_as(&*set.disk, from, &**target, path, progress).map(drop)
+}
+
+fn remove(target: &SharedDisk, path: &str) -> Result<()> {
+    let attempt = failed("removing what an interrupted restore left");
+    if target.exists(path).map_err(&attempt)? {
+        target.remove_file(path).map_err(&attempt)?;
+    }
+    Ok(())
 }

@@ -118,14 +118,13 @@ fn every_operation_of_a_restore_from_a_set_can_fail() {
             match &outcome {
                 // What cannot be read is told as what is damaged, and the rest is restored.
                 Ok(report) if !report.findings.is_empty() => {
+                    // A medium that is gone has nothing that is worth restoring.
+                    assert!(op % 3 > 0, "{place}");
                     told += 1;
                     continue;
                 }
                 // So much could not be read that the rest is no store.
-                Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    told += 1;
-                    continue;
-                }
+                Err(error) if error.kind() == ErrorKind::Corrupt => told += 1,
                 Ok(_) => {}
                 Err(_) => counts[faulty] += 1,
             }
@@ -198,4 +197,75 @@ fn a_restore_tells_every_row_that_it_cannot_read() {
     }
     println!("{told} told, {refused} refused");
     assert!(told > 8, "{told} {refused}");
+}
+
+/// What a medium cannot read is lost, and the rest is restored. A medium that was pulled would make
+/// a store that lacks most of its rows, while the system still has the pages of `SET`.
+#[test]
+fn bad_places_of_a_medium_are_told_from_a_medium_that_is_gone() {
+    let (set, expected) = two_backups();
+    set.inject(Pick::kind(OpKind::Read).on_path(OBJECTS).once(), Fault::Io);
+    let target = SimDisk::new(1);
+    assert_eq!(restore(&set, &target).unwrap().findings, [], "the second read succeeds");
+    set.heal();
+    let (object, _) = walk(&set, OBJECTS).unwrap().pop().unwrap();
+    set.inject(Pick::kind(OpKind::Read).on_path(&object), Fault::Io);
+    let target = SimDisk::new(1);
+    let report = restore(&set, &target).unwrap();
+    let is_told = |start: &str| report.findings.iter().any(|found| found.file.starts_with(start));
+    assert!(is_told(&object) && (is_told("files") || is_told("tables")), "{report:?}");
+    assert!(options(&clock()).open_on(Arc::new(target)).is_ok());
+    set.heal();
+    let target = SimDisk::new(1);
+    assert_eq!(restore(&set, &target).unwrap().findings, []);
+    assert_eq!(Model::of(&options(&clock()).open_on(Arc::new(target)).unwrap()), expected);
+
+    let store = options(&clock()).open_on(new_disk()).unwrap();
+    let product = |number| CreateProductRequest {
+        part_number: format!("part {number}"),
+        name: Some(format!("{number} ").repeat(400)),
+        ..Default::default()
+    };
+    for start in [0, 900, 1_800, 2_700] {
+        let products = (start..start + 900).map(product).collect();
+        assert!(session(&store).create_products(products).unwrap().failed.is_none());
+    }
+    let set = SimDisk::new(1);
+    back_up(&store, &(Arc::new(set.clone()) as SharedDisk)).unwrap();
+    let expected = Model::of(&store);
+    let mut reasons = [0, 0];
+    for nth in [3, 9, 60, 200, 330] {
+        set.inject(Pick::kind(OpKind::Read).on_path(RECORDS).nth(nth), Fault::Io);
+        let target = SimDisk::new(1);
+        let error = restore(&set, &target).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{nth}: {error}");
+        assert!(error.message().contains("connect its medium again"), "{nth}: {error}");
+        reasons[usize::from(error.message().contains("the last "))] += 1;
+        set.heal();
+        assert_none_or_whole(&set, &target, &expected, "the medium is back");
+    }
+    assert!(reasons[0] > 0 && reasons[1] > 0, "{reasons:?}");
+}
+
+/// After a restore of which no store is left, the next one goes into the same directory.
+#[test]
+fn a_restore_without_its_store_gives_way_to_the_next() {
+    let store = options(&clock()).open_on(new_disk()).unwrap();
+    let set = SimDisk::new(1);
+    back_up(&store, &(Arc::new(set.clone()) as SharedDisk)).unwrap();
+    let (pack, mut refused) = (pack_path(1), 0);
+    let len = set.open(&pack, Mode::Read).unwrap().len().unwrap();
+    for at in (0..len).step_by(sizes::count("crash_set_restores")) {
+        let damaged = set.survivors(0, Survival::All);
+        flip(&damaged, &pack, at);
+        let target = SimDisk::new(1);
+        let Err(error) = restore(&damaged, &target) else { continue };
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}: {error}");
+        assert!(error.message().contains(&pack), "byte {at}: {error}");
+        refused += 1;
+        let target = target.survivors(at, Survival::None);
+        let whole = assert_none_or_whole(&set, &target, &Model::of(&store), "the next restore");
+        assert!(!whole, "byte {at}");
+    }
+    assert!(refused > 0);
 }
