@@ -1,5 +1,5 @@
 """W8 in DuckDB: the aggregates of benches/workloads/w8.rs and the imports of
-formats/benches/imports.rs, over the files that it left.
+formats/benches/imports.rs, over the files that it left; and the import of CSV in pyarrow, into Parquet.
 
 Run `benches/project W8` first, with the same BENCH_DATA and BENCH_ROWS, and this program after it
 while nothing else runs: `python benches/peers/w8.py`. It prints one JSON line for each figure.
@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 DATA = Path(os.environ["BENCH_DATA"])
 ROWS = int(os.environ.get("BENCH_ROWS", "20000000"))
@@ -78,6 +81,27 @@ def imports():
         emit("duckdb", metric, rates, "Mrows/s", f"{THREADS} threads, its own format, with a checkpoint")
 
 
+def import_to_parquet():
+    """The CSV file as Parquet in zstd 1, which is what pyarrow has as a store."""
+    pa.set_cpu_count(THREADS)
+    rates = []
+    for _ in range(REPS):
+        shutil.rmtree(SCRATCH, ignore_errors=True)
+        SCRATCH.mkdir(parents=True)
+        path = SCRATCH / "m.parquet"
+        began = time.perf_counter()
+        table = pa.csv.read_csv(CSV)
+        pa.parquet.write_table(table, path, compression="zstd", compression_level=1)
+        for name in (path, SCRATCH):
+            handle = os.open(name, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+        rates.append(ROWS // 10 / (time.perf_counter() - began) / 1e6)
+        assert table.num_rows == ROWS // 10
+        assert pa.types.is_timestamp(table.schema.field("ts").type)
+    emit("pyarrow", "import_csv", rates, "Mrows/s", f"{THREADS} threads, Parquet with zstd 1, synced")
+
+
 def aggregates():
     db = opened("m.db")
     db.execute(f"CREATE TABLE m AS SELECT * FROM read_parquet('{PARQUET}')")
@@ -93,5 +117,6 @@ def aggregates():
 
 
 imports()
+import_to_parquet()
 aggregates()
 shutil.rmtree(SCRATCH, ignore_errors=True)

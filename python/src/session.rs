@@ -103,7 +103,7 @@ impl Caller {
     }
 
     /// What ends at the timeout, if there is one.
-    fn timed(&self, control: Control) -> Control {
+    pub fn timed(&self, control: Control) -> Control {
         match self.timeout().and_then(|timeout| Instant::now().checked_add(timeout)) {
             Some(end) => control.with_deadline(end),
             None => control,

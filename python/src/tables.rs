@@ -16,8 +16,9 @@ use stationdb::arrow::error::ArrowError;
 use stationdb::by_name::Services;
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::tables::{
-    ExportTableDataRequest, QueryDecimatedDataRequest, ReadWaveformsRequest, SampleValues, Samples,
-    ScanRequest, TableId, Waveform, WaveformAxis, WaveformX,
+    ColumnFilter, ColumnOrderBy, ExportTableDataRequest, FilterOperation,
+    QueryDecimatedDataRequest, ReadWaveformsRequest, SampleValues, Samples, ScanRequest, TableId,
+    Waveform, WaveformAxis, WaveformX,
 };
 use stationdb::{Control, Error, Result};
 use stationdb_formats::ImportFiles;
@@ -142,6 +143,17 @@ fn described(schema: &Schema) -> Vec<(String, String)> {
     schema.fields().iter().map(field).collect()
 }
 
+/// A number of rows.
+fn taken(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+    given.extract().map_err(|_| {
+        let told = match given.repr() {
+            Ok(given) => format!("limit is {given}; give a whole number of rows"),
+            Err(_) => "limit is no whole number of rows".to_owned(),
+        };
+        invalid(given.py(), told)
+    })
+}
+
 /// Rows to append, taken from Python once.
 #[pyclass(frozen, module = "stationdb._stationdb")]
 pub struct Input {
@@ -246,8 +258,40 @@ impl TableCore {
     }
 
     /// Rows as a stream.
-    fn scan(&self, py: Python<'_>, asked: &Bound<'_, PyAny>) -> PyResult<RowsCore> {
-        let asked: ScanRequest = request(asked, "rows")?;
+    ///
+    /// The bounds are the index, cells with its first and its last value, and whether rows with the
+    /// last one are read too.
+    #[pyo3(signature = (columns, bounds, condition, order, take))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        bounds: (Option<String>, Option<String>, Option<String>, bool),
+        condition: Option<(String, Option<Bound<'_, PyAny>>)>,
+        order: Vec<(String, bool)>,
+        take: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<RowsCore> {
+        let mut asked = ScanRequest::new();
+        asked.columns = columns;
+        if let Some((filter, values)) = condition {
+            asked.filter = Some(filter);
+            asked.substitutions = values.map(|values| request(&values, "rows")).transpose()?;
+        }
+        asked.take = take.map(|take| taken(&take)).transpose()?;
+        let (index, start, stop, has_stop) = bounds;
+        let before =
+            if has_stop { FilterOperation::LessThanEquals } else { FilterOperation::LessThan };
+        let bounds = [(FilterOperation::GreaterThanEquals, start), (before, stop)];
+        let bounds = bounds.into_iter().filter_map(|(operation, cell)| {
+            Some(ColumnFilter::new(index.clone()?, operation).value(cell?))
+        });
+        asked.filters = Some(bounds.collect());
+        let order = order.into_iter().map(|(name, descending)| {
+            let mut order = ColumnOrderBy::new(name);
+            order.descending = descending;
+            order
+        });
+        asked.order_by = Some(order.collect());
         let caller = &self.session.get().caller;
         caller.stream(py, |services, control| {
             let stream = services.scan(&self.id, asked, control)?;

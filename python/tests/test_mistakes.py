@@ -181,6 +181,7 @@ MISTAKES: list[Mistake] = [
     ("filter of the wrong type", lambda p: p.loop.rows(where="volts == 'a'"), Invalid, ""),
     ("bound without a zone", lambda p: p.loop.rows(start=datetime(2024, 1, 1)), Invalid, "timezone.utc"),
     ("columns of numbers", lambda p: p.loop.rows([1]), Invalid, "names"),  # type: ignore[list-item]
+    ("limit as a text", lambda p: p.loop.rows(limit="5"), Invalid, "whole number"),  # type: ignore[arg-type]
     ("rows read twice", Place.read_twice, errors.ConflictError, "read once"),
     ("unknown method", lambda p: p.loop.decimate(method="mean"), Invalid, "maxmin"),
     ("decimating a text", lambda p: p.typed("STRING").decimate(), Invalid, "numbers"),
@@ -197,6 +198,7 @@ MISTAKES: list[Mistake] = [
     ("taken number", lambda p: p.db.products.create(part_number="P-1"), errors.ConflictError, "P-1"),
     ("a record of a text", lambda p: p.db.products.create("P-9"), Invalid, "no record"),  # type: ignore[arg-type]
     ("a set of objects", lambda p: p.db.products.create(part_number="x", properties={"k": object()}), Invalid, "text"),  # type: ignore[dict-item]
+    ("a time without a zone in a record", lambda p: p.db.results.create(program_name="x", started_at=datetime(2024, 1, 1)), Invalid, "timezone.utc"),
     ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),  # type: ignore[dict-item]
     ("NaN in a record", lambda p: p.db.products.create(part_number="x", properties={"k": float("nan")}), Invalid, "NaN"),  # type: ignore[dict-item]
     ("missing id", lambda p: p.db.products.get("018f6d2a-0000-8000-8000-000000000001"), errors.NotFoundError, ""),
@@ -215,7 +217,14 @@ MISTAKES: list[Mistake] = [
     ("wrong statement", lambda p: p.db.sql("selec 1"), Invalid, ""),
     ("unknown table of SQL", lambda p: p.db.sql("select * from nowhere"), Invalid, "information_schema"),
     ("a writing statement", lambda p: p.db.sql("drop table products"), Invalid, ""),
-    ("missing parameter", lambda p: p.db.sql("select $x").to_arrow(), Invalid, ""),
+    ("missing parameter", lambda p: p.db.sql("select $x"), Invalid, "give x=…"),
+    ("missing values", lambda p: p.db.sql("select ?"), Invalid, "db.sql(statement, (value,))"),
+    ("a text for a tuple of one", lambda p: p.db.sql("select ?", "ab"), Invalid, "('ab',)"),
+    ("a number for a tuple of one", lambda p: p.db.sql("select ?", 5), Invalid, "(5,)"),  # type: ignore[arg-type]
+    ("values by place for names", lambda p: p.db.sql("select $x", (1,)), Invalid, "x=…"),
+    ("statement None", lambda p: p.db.sql(None), Invalid, "text"),  # type: ignore[arg-type]
+    ("a group as a text", lambda p: p.db.results.yields(group_by="PART_NUMBER"), Invalid, "group_by=['PART_NUMBER']"),
+    ("keywords as a text", lambda p: p.db.products.create(part_number="x", keywords="a"), Invalid, "keywords=['a']"),
     ("parameter of a list", lambda p: p.db.sql("select $x", x=[1]), Invalid, "float"),
     ("a value that no statement asks for", lambda p: p.db.sql("select 1", t=1), Invalid, "$t"),
     ("a change of nothing", lambda p: p.db.products.update("00000000-0000-4000-8000-000000000000", name="x"), LookupError, "no Product"),

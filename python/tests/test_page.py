@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import asammdf
 import h5py  # type: ignore[import-untyped]
@@ -50,6 +51,21 @@ def test_the_query_of_the_page(db: stationdb.Store) -> None:
     code = blocks("What is where")[0]
     db.products.create(part_number="P", family="Audio")
     exec(compile(code, str(PAGE), "exec"), {"db": db})
+
+
+def test_the_statement_of_the_page(db: stationdb.Store) -> None:
+    code = blocks("What is where")[1]
+    db.results.create(
+        program_name="Final",
+        part_number="156502A-11L",
+        serial_number="SN-1",
+        total_time_in_seconds=61,
+        status={"statusType": "PASSED"},
+    )
+    assert code.rstrip().endswith(".to_pylist()")
+    found: dict[str, Any] = {"db": db}
+    exec(compile(code.replace("db.sql(slow", "rows = db.sql(slow"), str(PAGE), "exec"), found)
+    assert found["rows"] == [{"serial_number": "SN-1"}]
 
 
 def test_the_figures_of_the_page(

@@ -327,6 +327,8 @@ def test_search_changes_and_subscribers(db: stationdb.Store) -> None:
     product = db.products.create(part_number="P-1", name="Low noise amplifier")
     found = db.search("amplifier")
     assert [hit.id for hit in found.hits] == [product.id] and found.total == 1
+    assert db.search("amplifier", kinds="product").hits[0].id == product.id
+    assert db.search("amplifier", kinds=["work item"]).hits == []
     changes = db.changes(since=start)
     change = next(changes)
     assert (change.kind, change.what, change.who) == ("product", "CREATED", "ada")
@@ -392,7 +394,7 @@ def test_values_in_arguments_of_tables_of_sql(db: stationdb.Store, loop: station
         db.sql("select * from search($words)", words=datetime(2024, 1, 1, tzinfo=UTC))
     with pytest.raises(errors.InvalidArgumentError, match="search"):
         db.sql("select * from search($words)", words=-5)
-    with pytest.raises(errors.InvalidArgumentError, match="search takes"):
+    with pytest.raises(errors.InvalidArgumentError, match="words=…"):
         db.sql("select * from search($words)")
     with pytest.raises(errors.InvalidArgumentError, match="words"):
         db.sql("select $other as o from search($words)", other=1)

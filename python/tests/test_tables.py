@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.ipc
@@ -427,3 +428,23 @@ def test_arrays_of_no_rows_have_their_types(db: stationdb.Store) -> None:
     table.append([])
     table.append(())
     assert len(table) == 2
+
+
+def test_bounds_and_orders_of_rows(loop: stationdb.Table) -> None:
+    def found(**asked: Any) -> list[int]:
+        return [row["t"] for row in loop.rows("t", **asked).to_pylist()]
+
+    assert found(start=1, stop=3) == [1, 2] and found(stop=3) == [0, 1, 2] and found(start=3) == [3]
+    assert found(desc=True) == [3, 2, 1, 0] and found(desc=True, start=1, stop=3) == [2, 1]
+    assert found(order="volts", desc=True, limit=2) == [3, 2]
+    assert found(order=["volts", "t"]) == [0, 1, 2, 3] and found(limit=0) == []
+    assert found(where=("volts > @0", 0.4), stop=3) == [1, 2]
+
+
+def test_a_waveform_that_meets_a_row_with_its_last_sample(db: stationdb.Store) -> None:
+    table = db.tables.create("scope", index="t")
+    table.append({"t": [10], "volts": [0.5]})
+    with pytest.raises(errors.ConflictError, match="a row at 10"):
+        table.append_waveform({"volts": np.zeros(3)}, dt=5, t0=0)
+    table.append_waveform({"volts": np.zeros(2)}, dt=5, t0=0)
+    assert [row["t"] for row in table.rows().to_pylist()] == [0, 5, 10]

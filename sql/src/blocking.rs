@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
 use crate::prepared::{Held, begun};
-use crate::{Limits, Options, Prepared, context_with, query_with};
+use crate::{Limits, Options, Prepared, Sql, context_with, query_with};
 
 /// Batches that wait for their reader at most.
 const WAITING: usize = 2;
@@ -60,16 +60,26 @@ enum Threads {
 }
 
 impl Threads {
-    /// Ends the work, and waits until it has.
-    fn end(self) {
+    /// Ends the work. What is kept drops when the work has ended, however long that takes: a statement
+    /// that computes looks for its end between two steps. Waits for that, `patience` at most.
+    fn end(self, patience: Duration) {
         match self {
             Self::Own(runtime, kept) => {
-                runtime.shutdown_timeout(PATIENCE);
-                drop(kept);
+                let (sender, ended) = std::sync::mpsc::channel();
+                let end = move || {
+                    drop(runtime);
+                    drop(kept);
+                    // Nobody may wait any more.
+                    let _ = sender.send(());
+                };
+                let thread = thread::Builder::new().name("stationdb sql end".to_owned());
+                if thread.spawn(end).is_ok() {
+                    let _ = ended.recv_timeout(patience);
+                }
             }
             Self::Shared(work, held) => {
                 work.abort();
-                let until = Instant::now() + PATIENCE;
+                let until = Instant::now() + patience;
                 while held.strong_count() > 0 && Instant::now() < until {
                     thread::sleep(PAUSE);
                 }
@@ -216,10 +226,11 @@ impl Statement {
     }
 
     /// Ends the work, and waits until its threads have ended, ten seconds at most. The statement
-    /// then holds the store no longer. Dropping it ends the work without waiting.
+    /// then holds the store no longer. Dropping it ends the work without waiting. What is kept for
+    /// the statement drops when the work has ended, whoever waits.
     pub fn close(mut self) {
         if let Some(threads) = self.end() {
-            threads.end();
+            threads.end(PATIENCE);
         }
     }
 
@@ -273,14 +284,9 @@ impl Iterator for Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        match self.end() {
-            Some(Threads::Shared(work, _)) => work.abort(),
-            // Whoever drops rows does not wait for that.
-            Some(own) => {
-                let end = thread::Builder::new().name("stationdb sql end".to_owned());
-                let _ = end.spawn(move || own.end());
-            }
-            None => {}
+        // Whoever drops rows does not wait for that.
+        if let Some(threads) = self.end() {
+            threads.end(Duration::ZERO);
         }
     }
 }
@@ -294,6 +300,16 @@ fn part_of(whole: &Control) -> Control {
     match whole.deadline() {
         Some(deadline) => part.with_deadline(deadline),
         None => part,
+    }
+}
+
+impl Sql {
+    /// As [`prepare`](Self::prepare), with an error of the library.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text that is no statement; `LimitExceeded` for one beyond the limits.
+    pub fn prepared(&self, text: &str) -> Result<Prepared> {
+        self.prepare(text).map_err(|error| failure(&error))
     }
 }
 
@@ -312,7 +328,8 @@ impl Prepared {
     /// use stationdb_sql::{Limits, Options, Sql};
     ///
     /// let sql = Sql::new(Options::default(), Limits::default())?;
-    /// let prepared = sql.prepare("select id from products where part_number = $part").unwrap();
+    /// let prepared = sql.prepared("select id from products where part_number = $part")?;
+    /// assert!(prepared.placeholders().contains("$part"));
     /// let values = ParamValues::from(vec![("part", ScalarValue::from("P-1"))]);
     /// let mut rows = prepared.begin(&session, Some(values), None, &Control::default())?;
     /// assert_eq!(rows.schema().field(0).name(), "id");
@@ -433,5 +450,27 @@ mod tests {
         let schema = unique(&Arc::new(Schema::new(names.map(field).to_vec())));
         let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         assert_eq!(names, ["id", "id_2", "id_2_2", "id_3"]);
+    }
+
+    /// A closing store waits for what is kept. Work that is in the middle of a step still has sessions.
+    #[test]
+    fn what_is_kept_drops_when_the_work_has_ended() {
+        let (begins, begun_step) = std::sync::mpsc::channel();
+        let (goes_on, step) = std::sync::mpsc::channel::<()>();
+        let runtime = begun().unwrap();
+        runtime.spawn(async move {
+            begins.send(()).unwrap();
+            let _ = step.recv();
+        });
+        begun_step.recv().unwrap();
+        let kept = Arc::new(());
+        Threads::Own(runtime, Some(Box::new(kept.clone()))).end(Duration::from_millis(50));
+        assert_eq!(Arc::strong_count(&kept), 2, "the step has not ended");
+        drop(goes_on);
+        let until = Instant::now() + PATIENCE;
+        while Arc::strong_count(&kept) > 1 {
+            assert!(Instant::now() < until, "the step has ended");
+            thread::sleep(PAUSE);
+        }
     }
 }

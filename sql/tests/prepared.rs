@@ -293,3 +293,19 @@ fn a_wrong_text_is_told_when_it_is_prepared() {
         assert!(error.contains(part), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_placeholders_of_a_statement_are_told() {
+    let sql = Sql::new(Options::default(), Limits::default()).unwrap();
+    for (text, expected) in [
+        ("select 1, '?', '$a' -- ? $b", vec![]),
+        ("select ?, t from rows.\"Loop ?\" where t > ?", vec!["$1", "$2"]),
+        ("select $2 from (select $1 union select $2)", vec!["$1", "$2"]),
+        ("explain select $high, $low", vec!["$high", "$low"]),
+        ("select * from decimate($table, 'volts', $points)", vec!["$points", "$table"]),
+    ] {
+        let prepared = sql.prepare(text).unwrap();
+        let found: Vec<&str> = prepared.placeholders().iter().map(String::as_str).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+}

@@ -259,6 +259,16 @@ def merged(cls: type[Record], given: Any, fields: Mapping[str, Any]) -> dict[str
             near = difflib.get_close_matches(name, names, 1)
             told = f"; is {near[0]!r} meant?" if near else f"; it has {', '.join(names)}"
             raise InvalidArgumentError(f"{cls.__name__} has no member {name!r}{told}")
+        if isinstance(value, str) and _is_list(cls, name):
+            raise InvalidArgumentError(
+                f"{name} is the text {value!r}; give a list of texts, as {name}=[{value!r}]"
+            )
         if value is not UNSET:
             out[known] = wire(value)
     return out
+
+
+def _is_list(cls: type[Record], name: str) -> bool:
+    """Whether a member is a list, which a text would otherwise be told to be by the wire."""
+    fields: dict[str, Any] = getattr(cls, "__dataclass_fields__", {})
+    return name in fields and str(fields[name].type).startswith("list[")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -207,36 +206,45 @@ class Services:
         answer = self._core.call(operation, encoded(operation, arguments or {}))
         return json.loads(answer) if answer else None
 
-    def sql(self, statement: str, /, **values: Any) -> Rows:
+    def sql(
+        self,
+        statement: str,
+        values: Sequence[Any] | Mapping[str, Any] | None = None,
+        /,
+        **named: Any,
+    ) -> Rows:
         """The rows of a statement of SQL that only reads.
 
         `products`, `results`, `steps` and the other kinds of records are tables, and each measured
         table is one under its name, as `rows."Loop 1"`. `$name` in the statement stands for the
-        value given as name=….
+        value given as name=…, or in a dict; `?`, `$1` and `$2` stand for those of a tuple or list.
+        Values are None, bool, int, float, str, date, and datetime with a zone.
 
-        Raises `InvalidArgumentError` for a statement that is wrong, and in a transaction
-        `UnsupportedError`.
+        Raises `InvalidArgumentError` for a statement that is wrong, and for values that are not
+        those of its places; in a transaction `UnsupportedError`.
 
         >>> db.sql('select count(*) as n from loop where volts > $low', low=0.4).to_pylist()
         [{'n': 3}]
+        >>> db.sql('select t from loop where volts between ? and ?', (0.4, 0.6)).to_pylist()
+        [{'t': 1}]
         """
         if not _stationdb.HAS_SQL:
             raise UnsupportedError("this package was built without SQL")
-        for name in values:
-            if not re.search(rf"\${re.escape(name)}\b", str(statement)):
-                raise InvalidArgumentError(
-                    f"the statement has no ${name}, for which a value is given; write ${name} where "
-                    "the value belongs"
-                )
-        return Rows(_stationdb.sql(self._core, statement, values))
+        if not isinstance(statement, str):
+            raise InvalidArgumentError(f"the statement is {statement!r}; give a text")
+        return Rows(_stationdb.sql(self._core, statement, values, named))
 
     def search(
-        self, text: str | None = None, *, kinds: Iterable[str] | None = None, take: int | None = None
+        self,
+        text: str | None = None,
+        *,
+        kinds: Iterable[str] | str | None = None,
+        take: int | None = None,
     ) -> SearchResponse:
         """What full-text search finds, best first: words, "phrases", prefix*es, with AND, OR, NOT.
 
-        `kinds` are the kinds of records to search, as "product" or "work item". It sees every write
-        that was acknowledged.
+        `kinds` are the kinds of records to search, as ["product", "work item"], or one of them. It
+        sees every write that was acknowledged.
 
         Raises `InvalidArgumentError` with the place in a text that is wrong.
 
@@ -245,7 +253,8 @@ class Services:
         """
         from .records import SearchRequest, SearchResponse
 
-        asked = SearchRequest(text=text, kinds=list(kinds or []), take=take, highlight=True)
+        chosen = [kinds] if isinstance(kinds, str) else list(kinds or [])
+        asked = SearchRequest(text=text, kinds=chosen, take=take, highlight=True)
         return SearchResponse.from_dict(self.call("search", asked.to_dict()))
 
     def changes(self, since: int | None = None, *, follow: bool = False) -> Changes:
@@ -310,7 +319,7 @@ class Opener(Services):
 
         New records go into `workspace`. With `all_or_nothing` a batch of which an item is refused
         changes nothing. `timeout` is how many seconds each call may take; a stream of rows counts
-        until its first row.
+        until its first row, and a statement of SQL until its last one.
         """
         if user is not None:
             checked_user(user)

@@ -133,11 +133,12 @@ class Store(Opener, Closing):
         return SetBackupReport.from_dict(answer)
 
     def repair(self, set: PathLike, *, progress: Progress = None) -> RepairReport:
-        """Takes files of the store that are damaged or missing from the set in a directory.
+        """Takes what is damaged or missing in the store from the set in a directory.
 
-        Every byte of segments and contents is checked, while others read and write. Exactly the same
-        file is taken, as its checksum proves, or none: what the set does not have is in `findings`
-        of the answer. Records are not repaired: `verify` says whether they are damaged.
+        Every page of the records and every byte of segments and contents is checked, while others
+        read and write. Exactly the same file or page is made again, as its checksum proves, or none:
+        what the set does not have is in `findings` of the answer. With `needs_reopen` the store has
+        to be closed and opened again.
 
         Raises `FileNotFoundError` if there is no directory; `NotAStoreError` if it has no set, or
         one of another store; `UnsupportedError` for a store that was opened by `look`.

@@ -222,18 +222,11 @@ def _declared(columns: Any, index: str | None) -> list[dict[str, Any]]:
 
 def _filter(where: Where, start: Any, stop: Any, index: str | None) -> dict[str, Any]:
     asked: dict[str, Any] = {}
-    if where is not None:
-        if isinstance(where, str):
-            asked["filter"] = where
-        elif isinstance(where, tuple) and where and isinstance(where[0], str):
-            asked["filter"] = where[0]
-            values = [value if _is_plain(value) else cell(value) for value in where[1:]]
+    condition = _condition(where)
+    if condition is not None:
+        asked["filter"], values = condition
+        if values is not None:
             asked["substitutions"] = values
-        else:
-            raise InvalidArgumentError(
-                f"the filter {where!r} is no text; give where=\"volts > 0.5\", or "
-                'where=("volts > @0", limit)'
-            )
     bounds = [("GREATER_THAN_EQUALS", start), ("LESS_THAN", stop)]
     filters = [
         {"column": index, "operation": operation, "value": cell(bound)}
@@ -243,6 +236,20 @@ def _filter(where: Where, start: Any, stop: Any, index: str | None) -> dict[str,
     if filters:
         asked["filters"] = filters
     return asked
+
+
+def _condition(where: Where) -> tuple[str, list[Any] | None] | None:
+    """The text of a filter, and the values of its @0, @1, …"""
+    if where is None:
+        return None
+    if isinstance(where, str):
+        return where, None
+    if isinstance(where, tuple) and where and isinstance(where[0], str):
+        return where[0], [value if _is_plain(value) else cell(value) for value in where[1:]]
+    raise InvalidArgumentError(
+        f"the filter {where!r} is no text; give where=\"volts > 0.5\", or "
+        'where=("volts > @0", limit)'
+    )
 
 
 def _is_plain(value: object) -> bool:
@@ -578,17 +585,12 @@ class Table:
             columns = {one["name"]: one for one in self.metadata()["columns"]}
             return _axis_of(columns.get("t0", index), dt, 0 if t0 is None else t0)
         if t0 is None:
-            last = self._place({"orderBy": [{"column": index["name"], "descending": True}]})
+            last = self._place((None, None, None, False), [(index["name"], True)])
             return _axis_of(index, dt, 0) if last is None else _next_axis(index, dt, last)
         axis = _axis_of(index, dt, t0)
         places = [_place_of(index, axis, at) for at in (0, count - 1)]
-        filters = [
-            {"column": index["name"], "operation": operation, "value": cell(place)}
-            for operation, place in zip(
-                ("GREATER_THAN_EQUALS", "LESS_THAN_EQUALS"), sorted(places), strict=True
-            )
-        ]
-        met = self._place({"filters": filters})
+        low, high = (cell(place) for place in sorted(places))
+        met = self._place((index["name"], low, high, True), [])
         if met is not None:
             raise ConflictError(
                 f"the samples go from {places[0]} to {places[1]}, and the table has a row at {met}, "
@@ -597,10 +599,14 @@ class Table:
             )
         return axis
 
-    def _place(self, asked: dict[str, Any]) -> Any:
+    def _place(
+        self,
+        bounds: tuple[str | None, str | None, str | None, bool],
+        order: list[tuple[str, bool]],
+    ) -> Any:
         """The index value of the first row of a read, as numpy has it; None without rows."""
         name = self._index_column()["name"]
-        found = Rows(self._made().scan({"columns": [name], "take": 1, **asked})).to_numpy()[name]
+        found = Rows(self._made().scan([name], bounds, None, order, 1)).to_numpy()[name]
         return found[0] if len(found) else None
 
     def _waveform_columns(
@@ -659,18 +665,15 @@ class Table:
         >>> db.tables.get("loop").rows(where=("volts > @0", 0.4), limit=1).to_pylist()
         [{'t': 1, 'volts': 0.5}]
         """
-        asked = self._bounds(where, start, stop)
-        if columns is not None:
-            asked["columns"] = _names(columns, "columns")
-        if order is not None:
-            names = _names(order, "order") or []
-            asked["orderBy"] = [{"column": name, "descending": desc} for name in names]
-        elif desc:
+        names = _names(columns, "columns")
+        orders = [(name, desc) for name in _names(order, "order") or ()]
+        index: str | None = None
+        if start is not None or stop is not None:
             index = self._index_column()["name"]
-            asked["orderBy"] = [{"column": index, "descending": True}]
-        if limit is not None:
-            asked["take"] = limit
-        return Rows(self._made().scan(asked))
+        if desc and order is None:
+            orders = [(self._index_column()["name"], True)]
+        bounds = (index, cell(start), cell(stop), False)
+        return Rows(self._made().scan(names, bounds, _condition(where), orders, limit))
 
     def decimate(
         self,

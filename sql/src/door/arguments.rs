@@ -47,7 +47,7 @@ pub(super) fn number(statement: &mut Statement) -> Result<()> {
     if found.unnamed.is_empty() {
         return Ok(());
     }
-    if let Some(named) = found.named {
+    if let Some(named) = found.named.first() {
         return plan_err!("the statement has ? beside {named}: write all placeholders in one form");
     }
     let numbers = found.unnamed.into_iter().zip(1..).collect();
@@ -55,11 +55,27 @@ pub(super) fn number(statement: &mut Statement) -> Result<()> {
     Ok(())
 }
 
+/// The placeholders of a statement, which has numbers in the place of `?`.
+pub(crate) fn placeholders(mut statement: Statement) -> BTreeSet<String> {
+    let mut found = Placeholders::default();
+    let mut statement = &mut statement;
+    loop {
+        match statement {
+            Statement::Statement(inner) => {
+                let _ = inner.visit(&mut found);
+                return found.named;
+            }
+            Statement::Explain(explain) => statement = &mut explain.statement,
+            _ => return found.named,
+        }
+    }
+}
+
 /// Where the placeholders of a statement are.
 #[derive(Default)]
 struct Placeholders {
     unnamed: BTreeSet<Location>,
-    named: Option<String>,
+    named: BTreeSet<String>,
 }
 
 impl VisitorMut for Placeholders {
@@ -70,7 +86,9 @@ impl VisitorMut for Placeholders {
             Value::Placeholder(name) if name == "?" => {
                 self.unnamed.insert(value.span.start);
             }
-            Value::Placeholder(name) => self.named = Some(name.clone()),
+            Value::Placeholder(name) => {
+                self.named.insert(name.clone());
+            }
             _ => {}
         }
         ControlFlow::Continue(())

@@ -26,6 +26,7 @@ mod types;
 mod watch;
 mod weight;
 
+pub(crate) use arguments::placeholders;
 pub(crate) use bounded::{Meter, again, operate, rewritten};
 pub use limits::Limits;
 pub(crate) use watch::Alarm;

@@ -4,6 +4,7 @@
 //! when it begins. A kept plan has no session, no snapshot, no count of bytes and no time of any call;
 //! each call puts its own in. A plan whose tables are others than when it was made is made again.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -107,10 +108,15 @@ impl Sql {
     /// # Errors
     /// `ResourcesExhausted` for a text beyond the limits; the errors of parsing.
     pub fn prepare(&self, text: &str) -> Result<Prepared> {
-        door::parsed(&self.engine.state, text, &self.engine.limits)?;
-        let (engine, text) = (self.engine.clone(), Arc::from(text));
-        let plans = Mutex::default();
-        Ok(Prepared { inner: Arc::new(Inner { engine, text, plans, made: AtomicU64::new(0) }) })
+        let statement = door::parsed(&self.engine.state, text, &self.engine.limits)?;
+        let inner = Inner {
+            engine: self.engine.clone(),
+            text: Arc::from(text),
+            placeholders: door::placeholders(statement),
+            plans: Mutex::default(),
+            made: AtomicU64::new(0),
+        };
+        Ok(Prepared { inner: Arc::new(inner) })
     }
 }
 
@@ -133,6 +139,7 @@ pub struct Prepared {
 struct Inner {
     engine: Arc<Engine>,
     text: Arc<str>,
+    placeholders: BTreeSet<String>,
     /// The last one that was used is at the end.
     plans: Mutex<Vec<Arc<KeptPlan>>>,
     made: AtomicU64,
@@ -155,6 +162,13 @@ impl Prepared {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.inner.text
+    }
+
+    /// What stands for values in the statement, as `$part` and `$1`. Each `?` has the number of its
+    /// place.
+    #[must_use]
+    pub fn placeholders(&self) -> &BTreeSet<String> {
+        &self.inner.placeholders
     }
 
     /// How often the statement was parsed, planned and optimised.

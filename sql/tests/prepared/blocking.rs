@@ -8,7 +8,7 @@ use datafusion::common::{ParamValues, ScalarValue};
 use stationdb::{Control, ErrorKind, Session};
 
 use super::common::{ada, fill, filled, lines, open};
-use super::{Prepared, prepare};
+use super::{Limits, Options, Prepared, Sql, prepare};
 
 /// Counts the calls whose work has ended.
 #[derive(Clone, Default)]
@@ -125,4 +125,16 @@ fn a_call_ends_by_its_control_alone() {
     let wrong = prepare("select nothing from products");
     let error = wrong.begin(&session, None, None, &Control::default());
     assert_eq!(error.err().map(|error| error.kind()), Some(ErrorKind::InvalidArgument));
+}
+
+#[test]
+fn a_text_that_is_no_statement_is_an_error_of_the_library() {
+    let sql = Sql::new(Options::default(), Limits::default().tokens(10)).unwrap();
+    for (text, kind) in [
+        ("selec 1", ErrorKind::InvalidArgument),
+        ("select 1, 2, 3, 4, 5, 6, 7, 8", ErrorKind::LimitExceeded),
+    ] {
+        assert_eq!(sql.prepared(text).unwrap_err().kind(), kind, "{text}");
+    }
+    assert_eq!(sql.prepared("select ?").unwrap().text(), "select ?");
 }
