@@ -114,7 +114,7 @@ fn an_import_says_what_became_of_each_column() {
     let warning = "stationdb: warning: column \"day\" is text: ";
     assert!(ran.err.starts_with(warning) && ran.err.contains("--date-order"), "{ran:?}");
     let told: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(told["warnings"].as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(told["warnings"].as_array().map(Vec::len), Some(2), "{told}");
     let column = |at: usize, member: &str| told["columns"][at][member].clone();
     assert_eq!((told["separator"].as_str(), told["headerLine"].as_i64()), (Some(";"), Some(3)));
     assert_eq!((column(0, "name"), column(0, "columnType")), ("row".into(), "INDEX".into()));

@@ -95,7 +95,9 @@ impl<'r> Blocks<'r> {
     fn fill(&mut self, size: usize) -> Result<()> {
         while self.waiting.len() < size && !self.is_at_end {
             let filled = self.waiting.len();
-            self.waiting.resize(filled + (size - filled).max(READ_BYTES), 0);
+            // What is read is zeros before, and a pipe gives little at once.
+            let room = (size - filled).clamp(READ_BYTES, 4 * READ_BYTES);
+            self.waiting.resize(filled + room, 0);
             let room = self.waiting.get_mut(filled..).unwrap_or_default();
             let read = self.input.read(room).map(|count| count.min(room.len()));
             self.waiting.truncate(filled + read.as_ref().map_or(0, |count| *count));

@@ -102,7 +102,9 @@ impl<R: Read> Decoder<R> {
     fn ascii(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = some(&mut self.input, into)?;
         let read = into.get(..count).unwrap_or_default();
-        let len = read.iter().position(|byte| !byte.is_ascii()).unwrap_or(count);
+        let first_other = || read.iter().position(|byte| !byte.is_ascii());
+        // Whole words are looked at first: most pieces are ASCII.
+        let len = if read.is_ascii() { count } else { first_other().unwrap_or(count) };
         let (ascii, rest) = read.split_at_checked(len).unwrap_or((read, &[]));
         for (ends, byte) in self.ends.iter_mut().zip(*b"\n\r") {
             *ends += memchr::memchr_iter(byte, ascii).count() as u64;

@@ -4,6 +4,7 @@ use chrono::FixedOffset;
 use stationdb::tables::{DataType, DateOrder, readers as cells};
 
 use super::layout::{has_unit_behind, split_unit};
+use super::odd;
 use super::records::Records;
 use super::value::{has_leading_zero, is_null, loses_digits, number, real};
 use crate::moment::{self, Moment};
@@ -79,18 +80,28 @@ pub(super) fn time(text: &str, form: &Form, options: &ImportOptions) -> Option<M
     time_in(text, form.order, options).or_else(counted)
 }
 
-/// The orders of day and month in which all texts are times.
-fn orders(texts: &[(u64, &str)], options: &ImportOptions) -> Vec<Option<DateOrder>> {
-    let are_times = |order: &Option<DateOrder>| moments(texts, *order, options).is_some();
+/// Times in an order of day and month.
+#[derive(Default)]
+struct Times {
+    order: Option<DateOrder>,
+    /// Empty if a text is no time in the order that the caller tells.
+    all: Vec<Moment>,
+}
+
+/// The orders of day and month in which all texts are times, and the order that the caller tells in
+/// any case.
+fn orders(texts: &[(u64, &str)], options: &ImportOptions) -> Vec<Times> {
+    let times =
+        |order: Option<DateOrder>| moments(texts, order, options).map(|all| Times { order, all });
     if options.date_order.is_some() && !options.assumes_order {
-        return vec![options.date_order];
+        let order = options.date_order;
+        return vec![times(order).unwrap_or(Times { order, all: Vec::new() })];
     }
     let assumed = options.date_order.is_some().then_some(options.date_order);
-    if let Some(order) = [None].into_iter().chain(assumed).find(are_times) {
-        return vec![order];
+    if let Some(times) = [None].into_iter().chain(assumed).find_map(times) {
+        return vec![times];
     }
-    let both = [Some(DateOrder::DayFirst), Some(DateOrder::MonthFirst)];
-    both.into_iter().filter(are_times).collect()
+    [Some(DateOrder::DayFirst), Some(DateOrder::MonthFirst)].into_iter().filter_map(times).collect()
 }
 
 /// Whether all texts are times in one order, in which years may have two digits.
@@ -162,11 +173,19 @@ pub(super) fn mark(
         if !counts && !matches!(data_type, None | Some(DataType::Float32 | DataType::Float64)) {
             continue;
         }
-        let is_number = |text: &str| real(text, false) || real(text, true);
         let mut texts = values(records, at, DataType::Float64, options);
-        texts.retain(|(_, text)| !counts || is_number(text));
+        if counts {
+            texts.retain(|(_, text)| real(text, false) || real(text, true));
+        }
         // Units, or other lines, may come before the numbers.
-        let texts = match texts.iter().rposition(|(_, text)| !is_number(text)) {
+        let mut are_points = true;
+        let other = texts.iter().rposition(|(_, text)| {
+            let is_point = real(text, false);
+            let is_other = !is_point && !real(text, true);
+            are_points &= is_point || is_other;
+            is_other
+        });
+        let texts = match other {
             Some(at) if at + 2 < texts.len() => texts.get(at + 1..).unwrap_or_default(),
             Some(_) => continue,
             None => &texts[..],
@@ -175,7 +194,7 @@ pub(super) fn mark(
             let is_sure = move |text: &str| !sure || !may_be_thousands(text, mark);
             texts.iter().find(|(_, text)| text.contains(mark) && is_sure(text)).copied()
         };
-        if texts.iter().all(|(_, text)| real(text, false)) {
+        if are_points {
             point = point.or_else(|| with('.', true));
         } else if separator != b',' && texts.iter().all(|(_, text)| real(text, true)) {
             comma |= with(',', true).is_some();
@@ -200,11 +219,11 @@ pub(super) fn decide(
     let file_comma = mark.is_comma;
     let texts = values(records, column, wanted.unwrap_or(DataType::Bool), options);
     let texts = &texts[..];
-    let form = |order| Form {
+    let form = |times: &Times| Form {
         decimal_comma: file_comma,
-        order,
+        order: times.order,
         is_inferred: wanted.is_none(),
-        is_zoned: is_zoned(texts, order, options),
+        is_zoned: is_zoned(&times.all, options),
         unit: None,
     };
     let with_unit = || unit_behind(texts).filter(|_| options.has_units);
@@ -213,29 +232,29 @@ pub(super) fn decide(
             && let Some((unit, decimal_comma)) = with_unit()
         {
             let why = format!("declared by the caller; the unit {unit:?} is behind the numbers");
-            let form = Form { decimal_comma, unit: Some(unit), ..form(None) };
+            let form = Form { decimal_comma, unit: Some(unit), ..form(&Times::default()) };
             return Decision { data_type, form, why, zone: None, is_doubtful: false };
         }
-        let order = match orders(texts, options)[..] {
-            [only] if data_type.is_time() => only,
-            _ => None,
-        };
-        let mut zone = data_type.is_time().then(|| zone_of(texts, order, options)).flatten();
-        let mut why = "declared by the caller".to_owned();
-        if data_type.is_time() {
-            why.push_str(&assumed(texts, order, options));
+        let mut times = Times::default();
+        if data_type.is_time()
+            && let Ok([only]) = <[Times; 1]>::try_from(orders(texts, options))
+        {
+            times = only;
         }
+        let mut zone = zone_of(&times.all, options);
+        let mut why = "declared by the caller".to_owned();
+        why.push_str(&assumed(&times.all, options));
         if let (true, Some(unit)) = (data_type.is_time(), options.epoch)
             && texts.iter().any(|(_, text)| moment::counted(text, unit, file_comma).is_some())
         {
             why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
             zone = zone.or_else(|| Some("UTC".to_owned()));
         }
-        return Decision { data_type, form: form(order), why, zone, is_doubtful: false };
+        return Decision { data_type, form: form(&times), why, zone, is_doubtful: false };
     }
     let plain = |data_type, why: String| Decision {
         data_type,
-        form: form(None),
+        form: form(&Times::default()),
         why,
         zone: None,
         is_doubtful: false,
@@ -267,7 +286,7 @@ pub(super) fn decide(
     if let Some((unit, decimal_comma)) = with_unit() {
         let why =
             format!("the first {count} values are numbers with the unit {unit:?} behind them");
-        let form = Form { decimal_comma, unit: Some(unit), ..form(None) };
+        let form = Form { decimal_comma, unit: Some(unit), ..form(&Times::default()) };
         return Decision { form, ..plain(DataType::Float64, why) };
     }
     time_or_text(texts, not_number, mark, options)
@@ -288,7 +307,7 @@ fn time_or_text(
         is_doubtful: false,
     };
     let doubtful = |why: String| Decision { is_doubtful: true, ..text(why) };
-    match orders(texts, options)[..] {
+    match &orders(texts, options)[..] {
         [] if have_short_years(texts) => {
             return doubtful(format!(
                 "the year of {} has two digits; say the order of year, month and day with dateOrder",
@@ -296,8 +315,7 @@ fn time_or_text(
             ));
         }
         [] => {}
-        [order] => {
-            let found = moments(texts, order, options).unwrap_or_default();
+        [Times { order, all: found }] => {
             let digits = found.iter().map(|moment| moment.digits).max().unwrap_or_default();
             let data_type = match digits {
                 0..=3 => DataType::Timestamp,
@@ -311,7 +329,7 @@ fn time_or_text(
                 let outside = texts.get(outside).copied().unwrap_or_default();
                 return text(format!("{} is no time that {data_type} holds", shown(outside)));
             }
-            let order_told = match (order, options.date_order) {
+            let order_told = match (*order, options.date_order) {
                 (None, _) => "",
                 (order, told) if options.assumes_order && order == told => {
                     ", in the order of such files; dateOrder says another one"
@@ -326,17 +344,17 @@ fn time_or_text(
             return Decision {
                 data_type,
                 form: Form {
-                    order,
+                    order: *order,
                     is_inferred: true,
-                    is_zoned: is_zoned(texts, order, options),
+                    is_zoned: is_zoned(found, options),
                     ..Form::default()
                 },
                 why: format!(
                     "the first {count} values are times with at most {digits} digits of a \
                      second{order_told}{}",
-                    assumed(texts, order, options)
+                    assumed(found, options)
                 ),
-                zone: zone_of(texts, order, options),
+                zone: zone_of(found, options),
                 is_doubtful: false,
             };
         }
@@ -395,6 +413,16 @@ fn time_or_text(
             shown(not_number)
         ));
     }
+    let is_odd = |text: &str| real(text, file_comma) || odd::spelling(text).is_some();
+    if let Some(odd) = texts.iter().find(|(_, text)| odd::spelling(text).is_some())
+        && first_other(texts, is_odd).is_none()
+    {
+        let why = odd::spelling(odd.1).unwrap_or_default();
+        return doubtful(format!("the number in {} {why}, which is not read", shown(*odd)));
+    }
+    if first_other(texts, odd::is_time_of_day).is_none() {
+        return doubtful(format!("{} is a time of a day without a date", shown(not_number)));
+    }
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
 }
 
@@ -409,7 +437,7 @@ fn unit_behind(texts: &[(u64, &str)]) -> Option<(String, bool)> {
     first_other(texts, is_one).is_none().then(|| (unit.trim().to_owned(), comma))
 }
 
-/// What the report says of a column of texts whose values are mostly numbers or times: the first
+/// What the report says of a column of texts of which at least half are numbers or times: the first
 /// one that is neither.
 pub(super) fn rare_text(
     records: &Records,
@@ -421,7 +449,7 @@ pub(super) fn rare_text(
     let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
     let value_count = texts.iter().filter(|(_, text)| is_value(text)).count();
     let other = first_other(&texts, is_value)?;
-    (2 * value_count > texts.len()).then(|| {
+    (2 * value_count >= texts.len()).then(|| {
         format!(
             "{} is no number, and {value_count} of the first {} values are; if the text means \
              null, name it in nullTexts; if the line is no row, remove it",
@@ -456,7 +484,18 @@ pub(super) fn doubtful_float(
             shown(point)
         ));
     }
-    let long = first_other(&texts, |text| significant_digits(text) <= FLOAT_DIGITS)?;
+    if let Some(code) = texts.first()
+        && first_other(&texts, odd::may_be_code).is_none()
+    {
+        return Some(format!(
+            "{} was read as a number with an exponent; if it is a code, such as that of a part, keep \
+             the texts with columnTypes",
+            shown(*code)
+        ));
+    }
+    let long = first_other(&texts, |text| {
+        text.len() <= FLOAT_DIGITS || significant_digits(text) <= FLOAT_DIGITS
+    })?;
     Some(format!("{} has more digits than a float keeps", shown(long)))
 }
 
@@ -495,24 +534,21 @@ pub(super) struct LastText {
     pub(super) behind: usize,
 }
 
-/// Whether all texts name their zones, and the request names none for others.
-fn is_zoned(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> bool {
-    let all = || {
-        moments(texts, order, options).is_some_and(|all| all.iter().all(|at| at.offset.is_some()))
-    };
-    !options.names_zone && !texts.is_empty() && all()
+/// Whether all times name their zones, and the request names none for others.
+fn is_zoned(times: &[Moment], options: &ImportOptions) -> bool {
+    !options.names_zone && !times.is_empty() && times.iter().all(|time| time.offset.is_some())
 }
 
 /// The zones of times as the report and the property of the column name them.
-fn zone_of(
-    texts: &[(u64, &str)],
-    order: Option<DateOrder>,
-    options: &ImportOptions,
-) -> Option<String> {
-    let found = moments(texts, order, options)?;
+fn zone_of(times: &[Moment], options: &ImportOptions) -> Option<String> {
+    let mut offsets: Vec<Option<i32>> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for moment in &found {
-        let name = match moment.offset {
+    for time in times {
+        if offsets.contains(&time.offset) {
+            continue;
+        }
+        offsets.push(time.offset);
+        let name = match time.offset {
             None => options.zone.name(),
             Some(0) => "UTC".to_owned(),
             Some(seconds) => FixedOffset::east_opt(seconds)?.to_string(),
@@ -528,9 +564,8 @@ fn zone_of(
 }
 
 /// What the report adds for times that have no zone.
-fn assumed(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> String {
-    let found = moments(texts, order, options).unwrap_or_default();
-    if found.iter().any(|moment| moment.offset.is_none()) {
+fn assumed(times: &[Moment], options: &ImportOptions) -> String {
+    if times.iter().any(|time| time.offset.is_none()) {
         format!("; times without a zone are taken as {}", options.zone.name())
     } else {
         String::new()

@@ -9,6 +9,7 @@ mod head;
 mod header;
 mod layout;
 mod made;
+mod odd;
 mod quick;
 mod reader;
 mod records;
@@ -215,18 +216,19 @@ impl<'r> CsvImport<'r> {
             {
                 self.warnings.push(format!("column {name:?}: {doubt}"));
             }
-            match last_text(records, at, mark, &self.options) {
-                Some(last) if is_text && !decision.is_doubtful => found.push((column, last)),
-                None if is_text
-                    && !decision.is_doubtful
-                    && let Some(why) = rare_text(records, at, mark, &self.options) =>
-                {
+            if is_text && !decision.is_doubtful {
+                if let Some(last) = last_text(records, at, mark, &self.options) {
+                    found.push((column, last));
+                    continue;
+                }
+                if let Some(why) = rare_text(records, at, mark, &self.options) {
                     self.warnings.push(format!("column {name:?} is text: {why}"));
                     others += 1;
+                    continue;
                 }
-                // A column without values says nothing.
-                _ => others += usize::from(!records.is_null(at)),
             }
+            // A column without values says nothing.
+            others += usize::from(!records.is_null(at));
         }
         let is_all = found.len() > 1 && others == 0;
         if is_all && found.iter().all(|(_, last)| last.behind >= last.before) {
@@ -279,7 +281,9 @@ impl<'r> CsvImport<'r> {
                 *slot = Some(at);
             }
         }
-        let mark = self.mark(records, &types);
+        // What was inferred knows it.
+        let mark =
+            if self.inferred.is_empty() { self.mark(records, &types) } else { Mark::default() };
         let mut columns = Vec::with_capacity(schema.columns().len());
         for (column, field) in schema.columns().iter().zip(fields) {
             let made = self.made_at(column).and_then(|at| Some((at, self.made.get(at)?.0.why())));

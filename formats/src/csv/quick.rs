@@ -10,6 +10,8 @@ const POWERS: [f64; 23] = [
 ];
 /// Whole numbers up to this one are doubles.
 const EXACT: u64 = 1 << 53;
+/// Bytes of a number with a point, without its sign, from which on most have more digits than that.
+const LONG: usize = 18;
 
 fn signed(text: &[u8]) -> (bool, &[u8]) {
     match text {
@@ -62,11 +64,23 @@ pub(super) fn whole(text: &str) -> Option<i64> {
     Some(if is_negative { -number } else { number })
 }
 
+/// A number with a point, by the standard parser, which is exact for all numbers.
+fn standard(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
 /// A number with this decimal mark, as the nearest double.
 pub(super) fn real(text: &str, mark: u8) -> Option<f64> {
     let (is_negative, unsigned) = signed(text.as_bytes());
     if has_leading_zero(unsigned) {
         return None;
+    }
+    if mark == b'.'
+        && unsigned.len() >= LONG
+        && unsigned.first().is_some_and(u8::is_ascii_digit)
+        && memchr::memchr(mark, unsigned).is_some()
+    {
+        return standard(text);
     }
     let (mut mantissa, mut rest) = digits(unsigned, 0)?;
     let whole_len = unsigned.len() - rest.len();
@@ -102,11 +116,7 @@ pub(super) fn real(text: &str, mark: u8) -> Option<f64> {
     let power = exponent.checked_sub(i32::try_from(decimals).ok()?)?;
     let scale = POWERS.get(power.unsigned_abs() as usize).filter(|_| mantissa <= EXACT);
     let Some(scale) = scale else {
-        return if mark == b'.' {
-            text.parse().ok().filter(|value: &f64| value.is_finite())
-        } else {
-            None
-        };
+        return standard(text).filter(|_| mark == b'.');
     };
     // Mantissa and power are exact, so their product or quotient is rounded once.
     let value = mantissa as f64;

@@ -31,14 +31,37 @@ pub(super) fn is_null(
     }
 }
 
-/// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case, and `∞`. Blanks
-/// may stand between its sign and its digits.
+const SIGNS: [char; 3] = ['+', '-', '\u{2212}'];
+
+/// What older C programs write for numbers that are none, behind a sign.
+const OLD_SPELLINGS: [(&str, f64); 5] = [
+    ("1.#INF", f64::INFINITY),
+    ("1.#IND", f64::NAN),
+    ("1.#QNAN", f64::NAN),
+    ("1.#SNAN", f64::NAN),
+    ("1.#NAN", f64::NAN),
+];
+
+/// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case, `∞`, `1.#INF` and
+/// the like, and the minus sign of typographers. Blanks may stand between its sign and its digits.
 pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
     if let Some(value) = quick::real(text, if comma { b',' } else { b'.' }) {
         return Some(value);
     }
     let text = text.trim();
+    if let Some(behind) = text.strip_prefix('\u{2212}') {
+        let is_number = |first: char| first.is_ascii_digit() || "., ".contains(first);
+        return behind
+            .starts_with(is_number)
+            .then(|| number(&format!("-{behind}"), comma))
+            .flatten();
+    }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if unsigned.contains('#') {
+        let known = |(spelling, _): &&(&str, f64)| unsigned.trim_end_matches('0') == *spelling;
+        let (_, value) = OLD_SPELLINGS.iter().find(known)?;
+        return Some(if text.starts_with('-') { -value } else { *value });
+    }
     // Loggers align their digits behind the sign.
     if unsigned.starts_with(' ') && unsigned.len() < text.len() {
         let sign = if text.starts_with('-') { "-" } else { "" };
@@ -70,22 +93,26 @@ pub(super) fn small_number(text: &str, comma: bool) -> Option<f32> {
     if !wide.is_finite() {
         return Some(wide as f32);
     }
-    let text = text.trim();
-    if comma { cells::parse_f32(&text.replacen(',', ".", 1)) } else { cells::parse_f32(text) }
+    // Its sign may be another one, or stand before a blank.
+    let mut text = text.trim().replace('\u{2212}', "-").replace(' ', "");
+    if comma {
+        text = text.replacen(',', ".", 1);
+    }
+    cells::parse_f32(&text)
 }
 
 /// Whether zeros at the beginning say that a text is a number of a part or a place, not a quantity.
 pub(super) fn has_leading_zero(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text).as_bytes();
+    let digits = text.strip_prefix(SIGNS).unwrap_or(text).as_bytes();
     matches!(digits, [b'0', next, ..] if next.is_ascii_digit())
 }
 
 /// Whether a number of 64 bits would lose digits of a whole number.
 pub(super) fn loses_digits(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = text.strip_prefix(SIGNS).unwrap_or(text);
     digits.len() > 15
         && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && text.parse::<i128>().ok().is_none_or(|whole| {
+        && digits.parse::<i128>().ok().is_none_or(|whole| {
             let near = whole as f64;
             near as i128 != whole
         })

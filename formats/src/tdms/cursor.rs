@@ -102,7 +102,10 @@ fn ends(input: &mut Input, piece: Piece<'_>) -> Result<Vec<i64>> {
     let at = slot_at + (first - before) * 4;
     let spread = Spread { at, stride: 4, size: 4, count: count + before };
     input.values(spread, &mut |bytes| {
-        decode::numbers(Kind::U32, layout.is_big, bytes, 4, &mut ends);
+        let from = ends.len();
+        ends.resize(from + decode::count(bytes, 4), 0);
+        let out = ends.get_mut(from..).unwrap_or_default();
+        decode::numbers(Kind::U32, layout.is_big, bytes, 4, out);
         Ok(())
     })?;
     let room = slot.bytes.saturating_sub(slot.count * 4);

@@ -1,10 +1,15 @@
 //! Values of channels as numbers of columns.
 
+use stationdb::arrow::datatypes::ArrowNativeType;
+
 use super::time::{Moment, TimeStep};
 use super::types::Kind;
 
 /// A number of a column.
-pub(super) trait Number: Copy {
+pub(super) trait Number: ArrowNativeType {
+    /// The type of values whose bytes are those of the number.
+    const KIND: Kind;
+
     fn of_int(value: i64) -> Self;
     fn of_unsigned(value: u64) -> Self;
     fn of_single(value: f32) -> Self;
@@ -12,8 +17,10 @@ pub(super) trait Number: Copy {
 }
 
 macro_rules! number {
-    ($($number:ty)*) => {
+    ($($number:ty: $kind:ident)*) => {
         $(impl Number for $number {
+            const KIND: Kind = Kind::$kind;
+
             fn of_int(value: i64) -> Self {
                 value as Self
             }
@@ -33,20 +40,39 @@ macro_rules! number {
     };
 }
 
-number! { i32 i64 f32 f64 }
+number! { i32: I32 i64: I64 f32: F32 f64: F64 }
 
-/// Appends the values that begin at each `stride` bytes of a slice.
+/// Whether the bytes of values are those of the numbers, so that they need no more than a copy.
+pub(super) fn is_same<T: Number>(kind: Kind, is_big: bool) -> bool {
+    kind == T::KIND && is_big == cfg!(target_endian = "big")
+}
+
+/// How many values lie in a slice that begins and ends with one.
+pub(super) fn count(bytes: &[u8], stride: usize) -> usize {
+    bytes.len().div_ceil(stride.max(1))
+}
+
+/// Sets the values that begin at each `stride` bytes of a slice.
 fn take<const N: usize, T>(
     bytes: &[u8],
     stride: usize,
-    out: &mut Vec<T>,
+    out: &mut [T],
     value: impl Fn([u8; N]) -> T,
 ) {
     if stride == N {
-        out.extend(bytes.as_chunks::<N>().0.iter().map(|raw| value(*raw)));
-    } else {
-        let values = bytes.chunks(stride.max(1)).filter_map(|row| row.first_chunk::<N>());
-        out.extend(values.map(|raw| value(*raw)));
+        for (out, raw) in out.iter_mut().zip(bytes.as_chunks::<N>().0) {
+            *out = value(*raw);
+        }
+        return;
+    }
+    let rows = bytes.chunks_exact(stride.max(1));
+    let last = rows.remainder().first_chunk::<N>();
+    let whole = rows.len();
+    for (out, row) in out.iter_mut().zip(rows) {
+        *out = value(row.first_chunk::<N>().copied().unwrap_or([0; N]));
+    }
+    if let (Some(out), Some(raw)) = (out.get_mut(whole), last) {
+        *out = value(*raw);
     }
 }
 
@@ -60,13 +86,13 @@ macro_rules! numbers {
     };
 }
 
-/// Appends numbers. The parts of complex numbers and booleans count as numbers of their bytes.
+/// Sets numbers. The parts of complex numbers and booleans count as numbers of their bytes.
 pub(super) fn numbers<T: Number>(
     kind: Kind,
     is_big: bool,
     bytes: &[u8],
     stride: usize,
-    out: &mut Vec<T>,
+    out: &mut [T],
 ) {
     match kind {
         Kind::I8 => numbers!(bytes, stride, is_big, out, i8, |v| T::of_int(i64::from(v))),
@@ -85,22 +111,26 @@ pub(super) fn numbers<T: Number>(
     }
 }
 
-/// Appends a bit of each number.
+/// Sets a bit of each number.
 pub(super) fn bits<T: Number>(
     (kind, bit): (Kind, u8),
     is_big: bool,
     bytes: &[u8],
     stride: usize,
-    out: &mut Vec<T>,
+    out: &mut [T],
 ) {
-    let mut whole: Vec<i64> = Vec::new();
+    let mut whole = vec![0i64; out.len()];
     numbers(kind, is_big, bytes, stride, &mut whole);
-    out.extend(whole.into_iter().map(|value| T::of_int((value >> bit) & 1)));
+    for (out, value) in out.iter_mut().zip(whole) {
+        *out = T::of_int((value >> bit) & 1);
+    }
 }
 
 /// Appends booleans.
 pub(super) fn bools(bytes: &[u8], stride: usize, out: &mut Vec<bool>) {
-    take(bytes, stride, out, |[value]| value != 0);
+    let from = out.len();
+    out.resize(from + count(bytes, stride), false);
+    take(bytes, stride, out.get_mut(from..).unwrap_or_default(), |[value]| value != 0);
 }
 
 /// Times that were read.
@@ -116,7 +146,7 @@ pub(super) struct Times {
 /// Appends times.
 pub(super) fn times(is_big: bool, bytes: &[u8], stride: usize, step: TimeStep, out: &mut Times) {
     let Times { counts, between, beyond } = out;
-    let mut all: Vec<Moment> = Vec::new();
+    let mut all = vec![Moment { seconds: 0, fraction: 0 }; count(bytes, stride)];
     let moment = |value: u128| Moment { seconds: (value >> 64) as i64, fraction: value as u64 };
     numbers!(bytes, stride, is_big, &mut all, u128, moment);
     counts.reserve(all.len());

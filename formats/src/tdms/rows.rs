@@ -7,6 +7,7 @@ use stationdb::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch, StringArray,
     StringBuilder,
 };
+use stationdb::arrow::buffer::{MutableBuffer, ScalarBuffer};
 use stationdb::arrow::datatypes::{
     ArrowPrimitiveType, Field, Float32Type, Float64Type, Int32Type, Int64Type, Schema,
 };
@@ -30,6 +31,12 @@ const BATCH_ROWS: u64 = 64 * 1024;
 const BATCH_CELLS: u64 = 1024 * 1024;
 /// Bytes of the file that the rows of a batch are spread over, half of those that are kept.
 const BATCH_SPREAD: u64 = 16 * 1024 * 1024;
+/// Bytes of a batch and of what it is read from that stay in the cache of a processor, and rows of a
+/// batch from which on that matters more than how many batches there are.
+const CACHE_BYTES: u64 = 1024 * 1024;
+const CACHE_ROWS: u64 = 4 * 1024;
+/// Bytes of a value of most columns.
+const VALUE_BYTES: u64 = 8;
 
 /// What was read of a column.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,8 +98,12 @@ impl TableRows {
             .filter(|layout| objects.iter().any(|object| layout.slot(*object, 0).is_some()))
             .map(super::layout::Layout::bytes_per_row)
             .max();
-        let by_spread = BATCH_SPREAD / spread.unwrap_or(1).max(1);
-        self.rows_max = BATCH_ROWS.min(BATCH_CELLS / columns).min(by_spread).max(1);
+        let spread = spread.unwrap_or(1).max(1);
+        let by_spread = BATCH_SPREAD / spread;
+        let by_cache = (CACHE_BYTES / (spread + VALUE_BYTES * columns)).max(CACHE_ROWS);
+        let rows = [BATCH_ROWS, BATCH_CELLS / columns, by_spread, by_cache].into_iter().min();
+        self.rows_max = rows.unwrap_or(1).max(1);
+        self.input.keep(2 * self.rows_max * spread, columns);
         true
     }
 
@@ -182,9 +193,10 @@ impl TableRows {
                 let mut inputs = Vec::new();
                 for part in scaling.parts() {
                     let kind = parts.get(part).map_or(Kind::Void, |part| part.kind);
-                    inputs.push(self.numbers((*object, part), (kind, None), rows)?);
+                    inputs.push(self.numbers::<f64>((*object, part), (kind, None), rows)?);
                 }
-                Arc::new(Float64Array::from(scaling.apply(&inputs)))
+                let values = ScalarBuffer::<f64>::from(scaling.apply(inputs));
+                Arc::new(Float64Array::new(values, None))
             }
             Values::Half { object, kind, is_imaginary } => {
                 let half = (*kind, Some(*is_imaginary));
@@ -246,8 +258,9 @@ impl TableRows {
         key: (usize, usize),
         (kind, half): (Kind, Option<bool>),
         rows: u64,
-    ) -> Result<Vec<T>> {
-        let mut values = Vec::with_capacity(rows as usize);
+    ) -> Result<MutableBuffer> {
+        let mut values = MutableBuffer::from_len_zeroed(rows as usize * size_of::<T>());
+        let mut from = 0;
         let size = kind.size().unwrap_or_default();
         let (before, size) = match half {
             None => (0, size),
@@ -256,13 +269,20 @@ impl TableRows {
         self.pieces(key, half == Some(true), rows, &mut |input, piece| {
             let (stride, is_big, bit) = (piece.stride(), piece.layout.is_big, piece.slot.bit);
             let spread: Spread = piece.spread(before as u64, size);
+            if stride == size && bit.is_none() && decode::is_same::<T>(kind, is_big) {
+                let end = from + piece.count as usize;
+                let bytes = values.as_slice_mut().get_mut(from * size..end * size);
+                from = end;
+                return input.copy(spread.at, bytes.unwrap_or_default());
+            }
             input.values(spread, &mut |bytes| {
+                let end = from + decode::count(bytes, stride);
+                let out = values.typed_data_mut::<T>().get_mut(from..end).unwrap_or_default();
                 match bit {
-                    None => decode::numbers(kind, is_big, bytes, stride, &mut values),
-                    Some(bit) => {
-                        decode::bits((kind, bit), is_big, bytes, stride, &mut values);
-                    }
+                    None => decode::numbers(kind, is_big, bytes, stride, out),
+                    Some(bit) => decode::bits((kind, bit), is_big, bytes, stride, out),
                 }
+                from = end;
                 Ok(())
             })
         })?;
@@ -275,8 +295,8 @@ impl TableRows {
         what: (Kind, Option<bool>),
         rows: u64,
     ) -> Result<ArrayRef> {
-        let values: Vec<P::Native> = self.numbers(key, what, rows)?;
-        Ok(Arc::new(PrimitiveArray::<P>::new(values.into(), None)))
+        let values = self.numbers::<P::Native>(key, what, rows)?;
+        Ok(Arc::new(PrimitiveArray::<P>::new(ScalarBuffer::from(values), None)))
     }
 
     /// Unsigned 64-bit numbers: as signed ones, or as texts where one does not fit.
@@ -288,7 +308,7 @@ impl TableRows {
         rows: u64,
     ) -> Result<ArrayRef> {
         // The bits of numbers that do not fit make negative ones.
-        let values: Vec<i64> = self.numbers(key, (Kind::I64, None), rows)?;
+        let values: ScalarBuffer<i64> = self.numbers::<i64>(key, (Kind::I64, None), rows)?.into();
         if wanted == DataType::String {
             let texts = values.iter().map(|value| (*value as u64).to_string());
             return Ok(Arc::new(StringArray::from_iter_values(texts)));
@@ -301,7 +321,7 @@ impl TableRows {
             ))
             .at(Place::Cell { row: self.row + at as u64, column: planned.column.name.clone() }));
         }
-        Ok(Arc::new(Int64Array::from(values)))
+        Ok(Arc::new(Int64Array::new(values, None)))
     }
 
     fn times(&mut self, planned: &Planned, key: (usize, usize), rows: u64) -> Result<ArrayRef> {

@@ -307,6 +307,41 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
             &[DataType::Int64, DataType::String, DataType::String],
             &["\"95%\" in line 2 has a unit behind its number", "\"5.001 V DC\" in line 2"],
         ),
+        // Numbers in spellings that are not read.
+        (
+            "t,v,w,x\n1,(5.00),$6.50,4.7k\n2,6.00,7.00,10u\n3,7.00,8.00,5\n",
+            &[DataType::Int64, DataType::String, DataType::String, DataType::String],
+            &[
+                "\"(5.00)\" in line 2 is in brackets",
+                "\"$6.50\" in line 2 has the sign of a currency",
+                "\"4.7k\" in line 2 has a letter behind it",
+            ],
+        ),
+        (
+            "t,v,w\n1,5.00-,'1'\n2,6.00-,'2'\n",
+            &[DataType::Int64, DataType::String, DataType::String],
+            &[
+                "\"5.00-\" in line 2 has its sign behind it",
+                "\"'1'\" in line 2 is in single quotes",
+            ],
+        ),
+        // Texts of which half are numbers or times.
+        (
+            "day,v\n2024-02-28,-\n2024-02-30,3.5\n",
+            &[DataType::String; 2],
+            &["\"2024-02-30\" in line 3 is no number", "\"v\"", "1 of the first 2"],
+        ),
+        (
+            "at,v\n10:00:00.5,1\n10:00:01.5,2\n",
+            &[DataType::String, DataType::Int64],
+            &["\"10:00:00.5\" in line 2 is a time of a day without a date"],
+        ),
+        // Codes that are numbers as well.
+        (
+            "no,part\n1,12E4\n2,13E5\n",
+            &[DataType::Int64, DataType::Float64],
+            &["\"part\": \"12E4\" in line 2 was read as a number with an exponent", "columnTypes"],
+        ),
         // The last line is no row.
         (
             "t,v\n1,2.5\n2,3.5\n3,4.5\nEND,END\n",
@@ -357,6 +392,34 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
     ] {
         let answer = session.import_csv(new(), &mut text.as_bytes(), &Control::default()).unwrap();
         assert_eq!(answer.warnings, Vec::<String>::new(), "{text:?}");
+    }
+}
+
+/// Older C programs have their own spellings of numbers that are none, and editors put in another minus.
+#[test]
+fn other_spellings_of_numbers_are_read() {
+    let (_store, session) = session();
+    let text = "v,w\n1.#INF,\u{2212}5.5\n-1.#INF00,6\n-1.#IND,7\n1.#QNAN,- 8\n0.5,9\n";
+    for (data_type, request) in [
+        (DataType::Float64, new()),
+        (
+            DataType::Float32,
+            new().column_types([("v", DataType::Float32), ("w", DataType::Float32)]),
+        ),
+    ] {
+        let answer =
+            session.import_csv(request, &mut text.as_bytes(), &Control::default()).unwrap();
+        assert!(answer.columns.iter().skip(1).all(|column| column.data_type == data_type));
+        let id = answer.id.unwrap();
+        let page = session.query_table_data(&id, QueryTableDataRequest::new()).unwrap();
+        let data = page.frame.to_data_frame().data;
+        let rows: Vec<[String; 2]> =
+            data.iter().map(|row| [1, 2].map(|at| row[at].clone().unwrap_or_default())).collect();
+        let expected =
+            [["Infinity", "-5.5"], ["-Infinity", "6"], ["NaN", "7"], ["NaN", "-8"], ["0.5", "9"]];
+        let plain = |text: &String| text.trim_end_matches(".0").to_owned();
+        let rows: Vec<[String; 2]> = rows.iter().map(|row| row.each_ref().map(plain)).collect();
+        assert_eq!(rows, expected);
     }
 }
 
@@ -459,4 +522,16 @@ fn the_offered_options_read_what_was_refused() {
         let answer = session.import_csv(request, &mut text.as_bytes(), &Control::default());
         assert_eq!(answer.unwrap_or_else(|error| panic!("{start:?}: {error}")).row_count, lines);
     }
+}
+
+/// The report names each offset of the first rows once.
+#[test]
+fn offsets_of_times_are_all_told() {
+    let (_store, session) = session();
+    let text = "t,v\n2024-01-31T10:00:00+01:00,1\n2024-01-31T10:00:00Z,2\n\
+                2024-01-31T10:00:00+01:00,3\n";
+    let answer = session.import_csv(new(), &mut text.as_bytes(), &Control::default()).unwrap();
+    let times = answer.columns.iter().find(|column| column.name == "t").unwrap();
+    assert_eq!(times.data_type, DataType::Timestamp);
+    assert_eq!(times.time_zone.as_deref(), Some("+01:00, UTC"));
 }

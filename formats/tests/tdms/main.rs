@@ -9,6 +9,7 @@ mod mapping;
 mod oracle;
 #[path = "../../../tests/common/python.rs"]
 mod python;
+mod reads;
 #[path = "../../../tests/common/sizes.rs"]
 mod sizes;
 mod unread;

@@ -141,3 +141,16 @@ fn an_unfinished_segment_with_values_that_are_not_read_is_told() {
     let told = tables[0].answer.warnings.join("\n");
     assert!(told.contains("none of its values are found"), "{told}");
 }
+
+/// A size is taken only if no other one fits the bytes of the segment.
+#[test]
+fn floats_of_two_possible_sizes_are_refused() {
+    let bytes = segment(
+        &[object("/'g'/'x'", &values(EXTENDED, 5), &[]), object("/'g'/'v'", &values(F64, 2), &[])],
+        // 11 chunks with 16 bytes a float, and 16 chunks with 10.
+        &[0; 1056],
+    );
+    let error = Bench::new().import(&bytes, TdmsOptions::new()).err().unwrap();
+    assert_eq!(error.kind(), stationdb::ErrorKind::Unsupported, "{error}");
+    assert!(error.message().contains("does not tell how many bytes they take"), "{error}");
+}

@@ -8,6 +8,23 @@ pub(super) fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     down.fold(first + x * 0.0, |sum, coefficient| sum * x + coefficient)
 }
 
+/// Replaces values by those of [`polynomial`].
+pub(super) fn polynomials(coefficients: &[f64], values: &mut [f64]) {
+    let Some((first, others)) = coefficients.split_last() else { return values.fill(0.0) };
+    // The sums of several values stay in registers, and are computed side by side.
+    let (whole, rest) = values.as_chunks_mut::<8>();
+    for values in whole {
+        let mut sums = values.map(|x| first + x * 0.0);
+        for coefficient in others.iter().rev() {
+            for (sum, x) in sums.iter_mut().zip(&*values) {
+                *sum = *sum * x + coefficient;
+            }
+        }
+        *values = sums;
+    }
+    rest.iter_mut().for_each(|value| *value = polynomial(coefficients, *value));
+}
+
 /// The value between points whose inputs rise: linear between two of them, and that of an end
 /// outside.
 pub(super) fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {

@@ -5,11 +5,12 @@ mod properties;
 mod sensors;
 mod thermocouple;
 
+use stationdb::arrow::buffer::MutableBuffer;
 use stationdb::{Error, Result};
 
 use super::contents::{Object, Properties};
 use super::types::Value;
-use curves::{interpolated, polynomial};
+use curves::{interpolated, polynomials};
 use properties::ScaleProperties;
 use sensors::{Rtd, Strain, Thermistor};
 use thermocouple::Thermocouple;
@@ -235,11 +236,42 @@ impl Scaling {
         parts
     }
 
+    /// Whether each scale takes the values of the one before, and the first one those of a part.
+    fn is_chain(&self) -> bool {
+        let is_next = |(at, step): (usize, &Step)| {
+            let is_unary = !matches!(step.scale, Scale::Add(_) | Scale::SubtractFrom(_));
+            is_unary
+                && match step.input {
+                    Source::Part(_) => at == 0,
+                    Source::Step(before) => before + 1 == at,
+                }
+        };
+        self.steps.iter().enumerate().all(is_next)
+            && match self.result {
+                Source::Part(_) => self.steps.is_empty(),
+                Source::Step(at) => at + 1 == self.steps.len(),
+            }
+    }
+
     /// The measured values. `inputs` has the raw values of [`parts`](Self::parts), in that order.
-    pub(super) fn apply(&self, inputs: &[Vec<f64>]) -> Vec<f64> {
+    pub(super) fn apply(&self, mut inputs: Vec<MutableBuffer>) -> MutableBuffer {
+        if self.is_chain()
+            && let Some(mut values) = inputs.pop()
+        {
+            for values in values.typed_data_mut().chunks_mut(ROWS) {
+                self.steps.iter().for_each(|step| step.scale.apply(values));
+            }
+            return values;
+        }
+        self.joined(&inputs)
+    }
+
+    /// The measured values of scales of which some take two inputs.
+    fn joined(&self, inputs: &[MutableBuffer]) -> MutableBuffer {
+        let inputs: Vec<&[f64]> = inputs.iter().map(MutableBuffer::typed_data).collect();
         let parts = self.parts();
-        let rows = inputs.iter().map(Vec::len).min().unwrap_or_default();
-        let mut out = Vec::with_capacity(rows);
+        let rows = inputs.iter().map(|values| values.len()).min().unwrap_or_default();
+        let mut out = MutableBuffer::with_capacity(rows * size_of::<f64>());
         let mut steps: Vec<Vec<f64>> = vec![Vec::new(); self.steps.len()];
         for from in (0..rows).step_by(ROWS) {
             let range = from..rows.min(from + ROWS);
@@ -289,9 +321,7 @@ impl Scale {
             Self::Linear { slope, intercept } => {
                 values.iter_mut().for_each(|value| *value = *value * slope + intercept);
             }
-            Self::Polynomial(coefficients) => {
-                values.iter_mut().for_each(|value| *value = polynomial(coefficients, *value));
-            }
+            Self::Polynomial(coefficients) => polynomials(coefficients, values),
             Self::Table(points) => {
                 values.iter_mut().for_each(|value| *value = interpolated(points, *value));
             }

@@ -2,7 +2,7 @@
 
 use stationdb::ErrorKind;
 
-use super::{SCALES, Scaling, Unscaled, of_channel};
+use super::{ROWS, SCALES, Scaling, Unscaled, of_channel};
 use crate::limits::holds_at;
 use crate::tdms::contents::{Object, Part, Properties};
 use crate::tdms::segment::Path;
@@ -60,7 +60,8 @@ fn chains_hold_at_their_limit_and_each_scale_is_computed_once() {
     let mut sums = linear(0, RAW);
     sums.extend((1..64).flat_map(|at| sum(at, at as u64 - 1, at as u64 - 1)));
     let scaling = of(sums).unwrap().unwrap();
-    assert_eq!(scaling.apply(&[vec![0.0, 1.0]]), [2f64.powi(63), 3.0 * 2f64.powi(63)]);
+    let scaled = scaling.apply(vec![vec![0.0, 1.0].into()]);
+    assert_eq!(scaled.typed_data::<f64>(), [2f64.powi(63), 3.0 * 2f64.powi(63)]);
 }
 
 #[test]
@@ -92,4 +93,26 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
         assert!(error.message().contains("/'g'/'c'"), "{error}");
     }
     assert!(of(Vec::new()).unwrap().is_none());
+}
+
+/// Values beyond the rows that are scaled at once, by a chain of scales.
+#[test]
+fn all_rows_are_scaled() {
+    let mut properties = vec![
+        ("NI_Number_Of_Scales".to_owned(), Value::Int(2)),
+        ("NI_Scale[0]_Scale_Type".to_owned(), Value::Text("Polynomial".to_owned())),
+        ("NI_Scale[0]_Polynomial_Coefficients_Size".to_owned(), Value::Int(3)),
+        ("NI_Scale[1]_Scale_Type".to_owned(), Value::Text("Linear".to_owned())),
+        ("NI_Scale[1]_Linear_Slope".to_owned(), Value::Double(2.0)),
+        ("NI_Scale[1]_Linear_Y_Intercept".to_owned(), Value::Double(-1.0)),
+        ("NI_Scale[1]_Linear_Input_Source".to_owned(), Value::Int(0)),
+    ];
+    for (at, value) in [0.5, 4.0, 0.25].into_iter().enumerate() {
+        let name = format!("NI_Scale[0]_Polynomial_Coefficients[{at}]");
+        properties.push((name, Value::Double(value)));
+    }
+    let scaling = of(properties).unwrap().unwrap();
+    let raw: Vec<f64> = (0..3 * ROWS + 5).map(|row| row as f64).collect();
+    let expected: Vec<f64> = raw.iter().map(|x| 2.0 * (0.5 + x * (4.0 + 0.25 * x)) - 1.0).collect();
+    assert_eq!(scaling.apply(vec![raw.into()]).typed_data::<f64>(), expected);
 }
