@@ -631,7 +631,7 @@ pub struct Report {
     /// Zone in which the weeks of a product begin.
     #[arg(long, value_name = "ZONE")]
     pub time_zone: Option<String>,
-    /// Writes every row and step of a test result, however long the page gets.
+    /// Writes every row and step of a test result; says before how long the page gets.
     #[arg(long)]
     pub full: bool,
 }

@@ -3,7 +3,8 @@ const axis = {};
 
 // The smallest of 1, 2 and 5 times a power of ten that is not below `least`.
 axis.step = function (least) {
-  const power = Math.pow(10, Math.floor(Math.log10(least)));
+  // Powers of ten below all doubles are zero, and so would the step be.
+  const power = Math.max(Math.pow(10, Math.floor(Math.log10(least))), Number.MIN_VALUE);
   for (const factor of [1, 2, 5]) {
     if (factor * power >= least * (1 - 1e-9)) {
       return factor * power;
@@ -47,6 +48,17 @@ axis.origin = function (x, step) {
   return -Number(behind);
 };
 
+// A place on a clock that is changed between the first sample and there, where steps are longer than the
+// change.
+axis.onClock = function (x, place, step) {
+  if (!x.ticksPerSecond || step <= 3600 * x.ticksPerSecond) {
+    return place;
+  }
+  const ahead = (at) => times.ahead((Number(x.first) + at) / x.ticksPerSecond * 1000);
+  const moved = place + (ahead(0) - ahead(place)) * 60 * x.ticksPerSecond;
+  return ahead(moved) === ahead(place) ? moved : place;
+};
+
 // The places of the x axis in a range.
 axis.placesOfX = function (x, from, to, most) {
   const span = to - from;
@@ -56,12 +68,16 @@ axis.placesOfX = function (x, from, to, most) {
   const step = axis.stepOfX(x, span / Math.max(1, most));
   const origin = axis.origin(x, step);
   const places = [];
-  for (let at = Math.ceil((from - origin) / step); places.length < 100; at++) {
-    const place = origin + at * step;
-    if (place > to) {
-      break;
+  // A changed clock moves places by less than a step.
+  const first = Math.ceil((from - origin) / step) - 1;
+  const last = Math.floor((to - origin) / step) + 1;
+  // Counted from the first: beside a number beyond 53 bits there is no next one.
+  for (let count = 0; first + count <= last && count < 100; count++) {
+    const at = first + count;
+    const place = axis.onClock(x, origin + at * step, step);
+    if (place >= from && place <= to) {
+      places.push(place);
     }
-    places.push(place);
   }
   return { places, step };
 };
@@ -75,7 +91,11 @@ axis.textOfX = function (x, place, step) {
   if (!x.ticksPerSecond) {
     return numbers.grouped(BigInt(x.first) + exact);
   }
-  const parts = times.parts(BigInt(x.first) + exact, x.ticksPerSecond);
+  const ticks = BigInt(x.first) + exact;
+  if (!times.isDate(ticks, x.ticksPerSecond)) {
+    return numbers.grouped(ticks / BigInt(x.ticksPerSecond)) + " s";
+  }
+  const parts = times.parts(ticks, x.ticksPerSecond);
   const seconds = step / x.ticksPerSecond;
   if (seconds >= 86400) {
     return parts.day;
@@ -88,16 +108,21 @@ axis.textOfX = function (x, place, step) {
 
 // The places of a y axis.
 axis.placesOfY = function (from, to, most) {
-  const span = to - from;
-  if (!(span > 0) || !isFinite(span)) {
+  // Halves keep spans finite.
+  const span = to / 2 - from / 2;
+  if (!(span > 0)) {
     return { places: [from], step: Math.abs(from) || 1 };
   }
-  const step = axis.step(span / Math.max(1, most));
+  const step = axis.step(span / Math.max(1, most) * 2);
   const places = [];
   const first = Math.ceil(from / step);
   const last = Math.floor(to / step);
-  for (let at = first; at <= last && places.length < 50; at++) {
-    places.push(at * step);
+  for (let count = 0; first + count <= last && count < 50; count++) {
+    const at = first + count;
+    // Beyond all doubles there is nothing to name.
+    if (isFinite(at * step)) {
+      places.push(at * step);
+    }
   }
   return { places, step };
 };

@@ -1,4 +1,8 @@
 // The chart of one column: draws what its levels know of a range.
+//
+// uPlot has no axis for numbers of more than 17 digits, which nanoseconds of four years have, and the span
+// of huge values is no double. So it gets parts of the range that is seen: from 0 to 1 in x and in y, and
+// with each picture in turn from 1 to 2, because it draws anew only what has another scale.
 class Chart {
   // `view` has the range that all charts of a waveform share.
   constructor(view, column, levels, parent, colour) {
@@ -7,6 +11,9 @@ class Chart {
     this.levels = levels;
     this.colour = colour;
     this.points = { x: [], y: [], keys: [], samples: 1 };
+    this.low = 0;
+    this.high = 1;
+    this.base = 0;
     this.figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
     caption.append(Chart.isolated(column.name), column.unit ? " (" : "");
@@ -60,8 +67,8 @@ class Chart {
         bind: { dblclick: () => null, mousedown: (plot, target, handler) => (event) => this.view.isPanning(event) || handler(event) },
       },
       scales: {
-        x: { time: false, auto: false, range: () => [this.view.from, this.view.to] },
-        y: { auto: false, range: () => this.rangeOfY() },
+        x: { time: false, auto: false, range: () => [this.base, this.base + 1] },
+        y: { auto: false, range: () => [this.base, this.base + 1] },
       },
       series: [{}, {
         stroke: () => colours.of(this.colour),
@@ -72,21 +79,22 @@ class Chart {
       axes: [
         {
           stroke: ink, grid, ticks: grid, size: 34, font: "12px system-ui, sans-serif",
-          splits: (plot, at, from, to) => {
-            this.splits = axis.placesOfX(x, from, to, this.width() / 130);
-            return this.splits.places;
+          splits: () => {
+            this.splits = axis.placesOfX(x, this.view.from, this.view.to, this.width() / 130);
+            return this.splits.places.map((place) => this.partOfX(place));
           },
-          values: (plot, places) => places.map((place) => axis.textOfX(x, place, this.splits.step)),
+          values: () => this.splits.places.map((place) => axis.textOfX(x, place, this.splits.step)),
         },
         {
           stroke: ink, grid, ticks: grid, size: 76, font: "12px system-ui, sans-serif",
-          splits: (plot, at, from, to) => {
-            this.splitsOfY = axis.placesOfY(from, to, 5);
-            return this.splitsOfY.places;
+          splits: () => {
+            this.splitsOfY = axis.placesOfY(this.low, this.high, 5);
+            return this.splitsOfY.places.map((place) => this.partOfY(place));
           },
-          values: (plot, places) => {
+          values: () => {
+            const { places, step } = this.splitsOfY;
             const most = Math.max(...places.map(Math.abs));
-            return places.map((place) => numbers.tick(place, this.splitsOfY.step, most));
+            return places.map((place) => numbers.tick(place, step, most));
           },
         },
       ],
@@ -97,6 +105,22 @@ class Chart {
         setCursor: [(plot) => this.view.hover(this, plot)],
       },
     };
+  }
+
+  partOfX(place) {
+    return this.base + (place - this.view.from) / (this.view.to - this.view.from);
+  }
+
+  // Halves keep spans finite.
+  partOfY(value) {
+    return this.base + (value / 2 - this.low / 2) / (this.high / 2 - this.low / 2);
+  }
+
+  // Where a value is on the canvas, or outside of it.
+  heightOf(value) {
+    const { top, height } = this.plot.bbox;
+    const y = this.plot.valToPos(this.partOfY(value), "y", true);
+    return Math.min(Math.max(y, top - height), top + 2 * height);
   }
 
   // What is seen, with the limits where they are near.
@@ -122,7 +146,8 @@ class Chart {
     if (low > high) {
       return [0, 1];
     }
-    const near = (high - low) * 3 || Math.abs(high) || 1;
+    // Quarters keep spans finite.
+    const near = (high / 4 - low / 4) * 12 || Math.abs(high) || 1;
     const lines = this.view.data.lines.map((line) => ({ low: line.value, high: null }));
     for (const limits of this.column.limits.concat(lines)) {
       for (const limit of [limits.low, limits.high]) {
@@ -132,18 +157,24 @@ class Chart {
         }
       }
     }
-    const space = (high - low) * 0.06 || Math.abs(high) * 0.06 || 1;
-    return [low - space, high + space];
+    const space = (high / 4 - low / 4) * 0.24 || Math.abs(high) * 0.06 || 1;
+    return [Math.max(low - space, -Number.MAX_VALUE), Math.min(high + space, Number.MAX_VALUE)];
   }
 
   draw() {
     this.points = this.levels.points(this.view.from, this.view.to, this.width() * 3);
-    this.plot.setData([this.points.x, this.points.y], false);
+    [this.low, this.high] = this.rangeOfY();
+    this.base = 1 - this.base;
+    const { x, y } = this.points;
+    this.plot.setData([
+      x.map((place) => this.partOfX(place)),
+      y.map((value) => (value === null ? null : this.partOfY(value)))], false);
     this.plot.batch(() => {
-      this.plot.setScale("x", { min: this.view.from, max: this.view.to });
-      this.plot.setScale("y", { min: null, max: null });
+      this.plot.setScale("x", { min: this.base, max: this.base + 1 });
+      this.plot.setScale("y", { min: this.base, max: this.base + 1 });
     });
-    this.note.textContent = this.points.samples === 1 ? "every sample is drawn" : this.whatAPixelIs();
+    this.note.textContent = this.column.lowest === null ? "there is no value to draw"
+      : this.points.samples === 1 ? "every sample is drawn" : this.whatAPixelIs();
   }
 
   // How many samples are behind what is seen.
@@ -171,7 +202,7 @@ class Chart {
         if (limit === null) {
           continue;
         }
-        const y = plot.valToPos(limit, "y", true);
+        const y = this.heightOf(limit);
         ctx.fillStyle = colours.of("beyond");
         if (isLow) {
           ctx.fillRect(bbox.left, y, bbox.width, Math.max(0, bottom - y));
@@ -194,12 +225,12 @@ class Chart {
       for (const [limit, isLow] of [[limits.low, true], [limits.high, false]]) {
         if (limit !== null) {
           const text = limits.name + (isLow ? " \u2265 " : " \u2264 ") + limit;
-          this.drawLine(plot, plot.valToPos(limit, "y", true), text, !isLow);
+          this.drawLine(plot, this.heightOf(limit), text, !isLow);
         }
       }
     }
     for (const line of this.view.data.lines) {
-      this.drawLine(plot, plot.valToPos(line.value, "y", true), line.text, false);
+      this.drawLine(plot, this.heightOf(line.value), line.text, false);
     }
     ctx.restore();
   }
@@ -242,7 +273,7 @@ class Chart {
       if (place < this.view.from || place > this.view.to) {
         return;
       }
-      const at = plot.valToPos(place, "x", true);
+      const at = plot.valToPos(this.partOfX(place), "x", true);
       ctx.strokeStyle = ctx.fillStyle = colours.of(colour);
       ctx.lineWidth = devicePixelRatio;
       ctx.beginPath();

@@ -6,9 +6,16 @@ times.pad = function (number, digits) {
   return String(number).padStart(digits, "0");
 };
 
-// Minutes that the clock of the reader is ahead of UTC.
+// Whole minutes that the clock of the reader is ahead of UTC. Zones of the 19th century have seconds too,
+// which are not written behind times.
 times.ahead = function (milliseconds) {
-  return times.isLocal ? -new Date(milliseconds).getTimezoneOffset() : 0;
+  // A time that is beyond those of the browser is in no zone.
+  return times.isLocal ? -Math.round(new Date(milliseconds).getTimezoneOffset()) || 0 : 0;
+};
+
+// Whether the browser has a date for a time; others are numbers of ticks.
+times.isDate = function (ticks, ticksPerSecond) {
+  return Math.abs(Number(ticks) / ticksPerSecond) < 8.64e12;
 };
 
 // The parts of a time, of ticks since 1970 as a BigInt.
@@ -46,7 +53,7 @@ times.exact = function (x, place) {
     return String(place) + (x.unit ? " " + x.unit : "");
   }
   const ticks = BigInt(x.first) + place;
-  if (x.ticksPerSecond) {
+  if (x.ticksPerSecond && times.isDate(ticks, x.ticksPerSecond)) {
     const parts = times.parts(ticks, x.ticksPerSecond);
     return parts.day + "T" + parts.clock + "." + parts.fraction + times.zone(parts.ahead);
   }

@@ -70,18 +70,20 @@ class Waveform {
 
   show(from, to) {
     const [first, last] = this.whole();
-    const least = this.x.isFloat ? (last - first) * 1e-12 : 2;
+    // Some steps of doubles at least: places that are one have nothing between them.
+    const least = Math.max(this.x.isFloat ? (last - first) * 1e-12 : 2, Math.max(-first, last) * 1e-14);
     let span = Math.min(Math.max(to - from, least), last - first);
     const start = Math.min(Math.max(from, first), last - span);
     this.from = start;
-    this.to = start + span;
+    this.to = Math.min(start + span, last);
     this.charts.forEach((chart) => chart.draw());
     this.writeReadout();
   }
 
   whole() {
     const { from, to } = this.x;
-    return to > from ? [from, to] : [from - 1, to + 1];
+    const around = Math.max(1, Math.abs(from) * 1e-9);
+    return to > from ? [from, to] : [from - around, to + around];
   }
 
   showAll() {
@@ -162,7 +164,9 @@ class Waveform {
     const around = Math.max(span, known ? (known.to - known.from) * 0.5 : each * found.chart.column.rowsEach * 100);
     this.cursors.A = found.worst.at.offset;
     this.show(found.worst.at.offset - around / 2, found.worst.at.offset + around / 2);
-    tables.say("Violation " + (this.violation + 1) + " of " + count + ": " + found.chart.column.name + " "
+    const all = this.data.columns.reduce((sum, column) => sum + column.violationCount, 0);
+    const of = all === count ? count : "the first " + numbers.grouped(count) + " of " + numbers.grouped(all);
+    tables.say("Violation " + (this.violation + 1) + " of " + of + ": " + found.chart.column.name + " "
       + found.worst.text + " at " + found.worst.at.text);
   }
 

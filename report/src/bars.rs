@@ -1,7 +1,7 @@
 //! Pictures of counts and of points with limits, which need no script.
 
 use crate::html::escaped;
-use crate::number::{exact, ticks};
+use crate::number::{exact, labels};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 220.0;
@@ -34,14 +34,14 @@ fn begin(label: &str) -> String {
 }
 
 fn grid(y: &Scale) -> String {
-    let lines = ticks(y.low, y.high, 4).into_iter().map(|tick| {
-        let at = y.at(tick);
+    let lines = labels(y.low, y.high, 4).into_iter().map(|(value, text)| {
+        let at = y.at(value);
         format!(
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text class=\"of-y\" x=\"{}\" \
              y=\"{:.1}\">{}</text>",
             LEFT - 6.0,
             at + 4.0,
-            exact(tick)
+            text
         )
     });
     lines.collect()
@@ -122,6 +122,10 @@ pub(crate) fn bars(
     out + "</svg>"
 }
 
+/// Room for the names of a low and of a high limit beside their lines.
+const LOW_NAME: f64 = 26.0;
+const HIGH_NAME: f64 = 40.0;
+
 /// A range of a histogram.
 pub(crate) struct Range {
     pub lower: f64,
@@ -136,7 +140,7 @@ pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -
     let (low, high) = marked.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
-    let x = Scale { low, high, start: LEFT + 4.0, end: WIDTH - 4.0 };
+    let x = Scale { low, high, start: LEFT + LOW_NAME, end: WIDTH - HIGH_NAME };
     let most = ranges.iter().map(|range| range.count).max().unwrap_or(0).max(1);
     let y = y_scale(0.0, most as f64);
     let mut out = begin(label) + &grid(&y);
@@ -159,9 +163,11 @@ pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -
     for &(value, name) in limits {
         let at = x.at(value);
         out.push_str(&format!(
-            "<path class=\"limit\" d=\"M{at:.1} {ABOVE}V{:.1}\"/><text class=\"of-x\" \
-             x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
+            "<path class=\"limit\" d=\"M{at:.1} {ABOVE}V{:.1}\"/><text{} x=\"{at:.1}\" \
+             y=\"{:.1}\">{}</text>",
             y.start,
+            // The name of a low limit ends there, so that the two are never over each other.
+            if name == "low" { " class=\"of-y\"" } else { "" },
             ABOVE - 3.0,
             escaped(name)
         ));
@@ -170,16 +176,19 @@ pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -
 }
 
 fn texts_of_x(x: &Scale) -> String {
-    let texts = ticks(x.low, x.high, 7).into_iter().map(|tick| {
+    let texts = labels(x.low, x.high, 7).into_iter().map(|(value, text)| {
         format!(
             "<text class=\"of-x\" x=\"{:.1}\" y=\"{}\">{}</text>",
-            x.at(tick).clamp(LEFT + 20.0, WIDTH - 24.0),
+            x.at(value).clamp(LEFT + 20.0, WIDTH - 40.0),
             HEIGHT - 10.0,
-            exact(tick)
+            text
         )
     });
     texts.collect()
 }
+
+/// Distance of names that stand below each other.
+const NAME_HEIGHT: f64 = 13.0;
 
 /// A point of a control chart.
 pub(crate) struct Dot {
@@ -199,13 +208,17 @@ pub(crate) fn dots(label: &str, dots: &[Dot], lines: &[(f64, &str)]) -> String {
         return begin(label) + "<text x=\"90\" y=\"60\">There are no points.</text></svg>";
     }
     let mut out = begin(label) + &grid(&y);
-    for &(value, name) in lines {
-        let at = y.at(value);
+    let mut lines: Vec<(f64, &str)> =
+        lines.iter().map(|&(value, name)| (y.at(value), name)).collect();
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut last = f64::NEG_INFINITY;
+    for (at, name) in lines {
+        // Names of lines that are close stand below each other.
+        last = (at - 3.0).max(last + NAME_HEIGHT);
         out.push_str(&format!(
             "<path class=\"limit\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text class=\"of-y\" \
-             x=\"{}\" y=\"{:.1}\">{}</text>",
+             x=\"{}\" y=\"{last:.1}\">{}</text>",
             WIDTH - 4.0,
-            at - 3.0,
             escaped(name)
         ));
     }

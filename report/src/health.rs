@@ -14,8 +14,8 @@ pub(crate) fn health(store: &Store, control: &Control) -> Result<String> {
     let mut out = String::from("<section><h2>Health</h2>\n");
     if report.is_sound() {
         out.push_str(
-            "<p class=\"status good\">✓ No damage was found. Checksums were not read; `verify` reads \
-             them.</p>",
+            "<p class=\"status good\">✓ No damage was found. Checksums were not read; \
+             <code>verify</code> reads them.</p>",
         );
     } else {
         let found: Vec<Vec<String>> = report

@@ -63,6 +63,6 @@ pub use number::grouped;
 pub use plot::{full_bytes, plot_html};
 pub use plot_options::{Limits, PlotOptions};
 pub use product::{ProductOptions, product_html};
-pub use run::run_html;
+pub use run::{full_run_bytes, run_html};
 pub use run_options::RunOptions;
 pub use store::store_html;

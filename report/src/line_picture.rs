@@ -1,7 +1,7 @@
 //! The picture of a column that needs no script.
 
 use crate::html::escaped;
-use crate::number::{exact, ticks};
+use crate::number::labels;
 
 /// Width and height of the picture, and the space around the curve.
 const SIZE: (f64, f64) = (960.0, 240.0);
@@ -53,15 +53,15 @@ impl LinePicture<'_> {
         };
         let x = |value| place(value, (left, right), (LEFT, SIZE.0 - 4.0));
         let y = |value| place(value, (low, high), (bottom, ABOVE));
-        for tick in ticks(low, high, 4) {
-            let at = y(tick);
+        for (value, text) in labels(low, high, 4) {
+            let at = y(value);
             out.push_str(&format!(
                 "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/><text class=\"of-y\" x=\"{}\" \
                  y=\"{:.1}\">{}</text>",
                 SIZE.0,
                 LEFT - 6.0,
                 at + 4.0,
-                exact(tick)
+                text
             ));
         }
         for &limit in self.limits {

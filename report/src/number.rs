@@ -66,6 +66,33 @@ pub(crate) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     (0..=steps).map(rounded).collect()
 }
 
+/// Characters beside an axis.
+const LABEL_CHARS: usize = 11;
+
+/// Round numbers in a range and their texts; where there are none, those of its ends. A text that is too
+/// long for its place has fewer digits.
+pub(crate) fn labels(low: f64, high: f64, count: usize) -> Vec<(f64, String)> {
+    let mut found = ticks(low, high, count);
+    if found.is_empty() {
+        found = vec![low, high];
+        found.dedup();
+    }
+    let text = |value: f64| {
+        let text = exact(value);
+        if text.len() <= LABEL_CHARS { text } else { exact_of_short(value) }
+    };
+    let finite = found.into_iter().filter(|value| value.is_finite());
+    finite.map(|value| (value, text(value))).collect()
+}
+
+fn exact_of_short(value: f64) -> String {
+    let short: f64 = format!("{value:.4e}").parse().unwrap_or(value);
+    // The largest doubles are rounded to none.
+    let short = if short.is_finite() { short } else { value };
+    let text = exact(short);
+    if text.len() <= LABEL_CHARS { text } else { format!("{value:.4e}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +119,19 @@ mod tests {
         assert_eq!(exact_or_none(None), "–");
         assert_eq!(grouped(20_000_000), "20,000,000");
         assert_eq!(grouped(999), "999");
+    }
+
+    #[test]
+    fn each_axis_has_labels_that_fit() {
+        let texts = |low, high| -> Vec<String> {
+            labels(low, high, 4).into_iter().map(|label| label.1).collect()
+        };
+        assert_eq!(texts(0.0, 3.0), ["0", "1", "2", "3"]);
+        assert_eq!(texts(-7.0, -7.0), ["-7"]);
+        assert_eq!(texts(0.1 + 0.2, 0.1 + 0.2), ["0.3"]);
+        assert_eq!(texts(-f64::MAX, f64::MAX), ["-1.7977e308", "1.7977e308"]);
+        assert_eq!(texts(f64::INFINITY, f64::NEG_INFINITY), [""; 0]);
+        assert!(texts(1e15, 1e15 + 0.25).iter().all(|text| text == "1.0000e15"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Page {
     waveforms: Vec<Value>,
     numbers: String,
     blocks: usize,
+    /// Values that were read for the page.
+    pub(crate) values: u64,
 }
 
 impl Page {
@@ -47,6 +49,7 @@ impl Page {
             waveforms: Vec::new(),
             numbers: String::new(),
             blocks: 0,
+            values: 0,
         }
     }
 

@@ -10,8 +10,10 @@ use crate::waveform;
 
 /// Bytes of a value in base64, and of x where it is not regular.
 const FULL_VALUE_BYTES: u64 = 11;
-/// Bytes of a page without numbers.
-const PAGE_BYTES: u64 = 110_000;
+/// Bytes of a page without numbers, of the pictures and tables of a column, and of its violations.
+const PAGE_BYTES: u64 = 130_000;
+const COLUMN_BYTES: u64 = 20_000;
+const VIOLATIONS_BYTES: u64 = 300_000;
 
 /// Makes the page of columns of a table: one HTML file, as text.
 ///
@@ -24,7 +26,7 @@ const PAGE_BYTES: u64 = 110_000;
 /// # Errors
 /// `NotFound` if there is no such table; `InvalidArgument` for a column that is missing or not of
 /// numbers, for a bad filter, and for a mark that is no value of the x axis; `LimitExceeded` for
-/// more than 64 columns; what reading rows refuses.
+/// more than 64 columns, and for every row of more than 67 million values; what reading rows refuses.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,6 +74,8 @@ pub fn full_bytes(session: &Session, table: &TableId, options: &PlotOptions) -> 
     let metadata = session.get_table_metadata(table)?;
     let columns = waveform::choose(&metadata, options)?.ys.len() as u64;
     let rows = u64::try_from(metadata.row_count.unwrap_or(0)).unwrap_or(0);
+    let beside = if options.limits.is_empty() { 0 } else { VIOLATIONS_BYTES } + COLUMN_BYTES;
     // Each column has its own x.
-    Ok(rows.saturating_mul(2 * FULL_VALUE_BYTES * columns).saturating_add(PAGE_BYTES))
+    let values = rows.saturating_mul(2 * FULL_VALUE_BYTES);
+    Ok(values.saturating_add(beside).saturating_mul(columns).saturating_add(PAGE_BYTES))
 }

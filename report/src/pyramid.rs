@@ -121,6 +121,8 @@ pub(crate) struct Violation<T> {
 pub(crate) struct Bounds {
     pub intervals_max: usize,
     pub violations_max: usize,
+    /// Values of all columns together.
+    pub values_max: u64,
 }
 
 /// The pyramid of one column.
@@ -310,7 +312,7 @@ pub(crate) fn merged<T: Sample>(
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { intervals_max: 8, violations_max: 3 };
+    const BOUNDS: Bounds = Bounds { intervals_max: 8, violations_max: 3, values_max: u64::MAX };
 
     fn place(row: u64) -> Place {
         Place { row, x: row as i64 * 10 }

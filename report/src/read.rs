@@ -13,8 +13,12 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, Result, Session};
 
+use crate::number::grouped;
 use crate::pyramid::{Allowed, Bounds, Place, Pyramid};
 use crate::x_axis::XAxis;
+
+/// Values of a page with every row: some hundred megabytes of the file.
+pub(crate) const FULL_VALUES_MAX: u64 = 1 << 26;
 
 /// The pyramid of a column, of whichever type.
 pub(crate) enum Heights {
@@ -100,6 +104,14 @@ impl Question<'_> {
             rows: 0,
         };
         self.scan(Vec::new(), |xs, ys| {
+            let values = (pass.rows + xs.len() as u64).saturating_mul(self.ys.len() as u64);
+            if values > bounds.values_max {
+                return Err(Error::limit(format!(
+                    "writing every row: the page would have more than {} values; name fewer columns \
+                     or a range of rows, or do not ask for every row",
+                    grouped(FULL_VALUES_MAX)
+                )));
+            }
             pass.x.extend(xs);
             pass.start(xs, bounds.intervals_max);
             for (heights, y) in pass.heights.iter_mut().zip(ys) {
@@ -271,5 +283,40 @@ fn xs_of(array: &ArrayRef) -> Result<std::borrow::Cow<'_, [i64]>> {
     match numbers(array)? {
         Numbers::Longs(values) => Ok(values),
         Numbers::Doubles(values) => Ok(values.iter().map(|value| value.to_bits() as i64).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, DataFrame};
+    use stationdb::{ErrorKind, Identity, Store};
+
+    use super::*;
+
+    #[test]
+    fn too_many_values_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let columns = [
+            Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+            Column::new("volts", DataType::Float64),
+            Column::new("amps", DataType::Int64),
+        ];
+        let request = CreateTableRequest::new(columns.clone()).name("Loop");
+        let table = session.create_table(request).unwrap();
+        let rows = (0..6).map(|at| vec![Some(at.to_string()); 3]);
+        let append = AppendTableDataRequest::new().frame(DataFrame::new().data(rows));
+        session.append_table_data(&table, append).unwrap();
+        let [x, ys @ ..] = &columns;
+        let question = Question { session: &session, table: &table, x, ys, filters: &[] };
+        let pass = |values_max| {
+            let bounds = Bounds { intervals_max: usize::MAX, violations_max: 1, values_max };
+            question.pass(bounds, &[Vec::new(), Vec::new()])
+        };
+        assert_eq!(pass(12).unwrap().rows, 6);
+        let error = pass(11).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(error.message().contains("the page would have more than 67,108,864 values"));
     }
 }

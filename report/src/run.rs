@@ -11,13 +11,16 @@ use crate::html::{escaped, isolated, table};
 use crate::limits_of_product::limits_of_product;
 use crate::number::{exact_or_none, grouped};
 use crate::page::Page;
-use crate::plot_options::PlotOptions;
+use crate::plot::full_bytes;
+use crate::plot_options::{Limits, PlotOptions};
 use crate::run_options::RunOptions;
 use crate::status::{badge, has_failed, parameter_badge};
 use crate::waveform;
 
 /// Tables that are drawn; others are named.
 const TABLES_MAX: usize = 12;
+/// Bytes of the line of a table that is not drawn.
+const TABLE_NAMES_BYTES: usize = 400;
 /// Files that are named.
 const FILES_MAX: usize = 1_000;
 /// Steps that are shown.
@@ -33,7 +36,8 @@ const STEPS_OF_PAGE: i64 = 1_000;
 ///
 /// # Errors
 /// `NotFound` if there is no such result; what reading steps and rows refuses. Files and tables that
-/// are gone, or that the session may not see, are named by their ids.
+/// are gone, or that the session may not see, are named by their ids. `LimitExceeded` for every row of
+/// tables of more than 67 million values.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,6 +75,47 @@ pub fn run_html(session: &Session, result: &TestResultId, options: &RunOptions) 
     page.push(&of_files(session, &result)?);
     add_tables(&mut page, session, id, &result, budget)?;
     Ok(page.finish())
+}
+
+/// How long a page with every row of the tables that it shows, and with every step, gets at most, in
+/// bytes. Steps are read for it, and rows are not.
+///
+/// # Errors
+/// As [`run_html`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// use stationdb::prelude::*;
+/// # use stationdb::{Identity, Store};
+/// use stationdb_report::{RunOptions, full_run_bytes, run_html};
+/// # let store = Store::open(dir.path())?;
+/// # let session = store.session(Identity::user("ada"));
+///
+/// let run = Run::begin("P-1", "SN-7", "final test").start(&session)?;
+/// let id = run.id().clone();
+/// run.finish()?;
+/// let page = run_html(&session, &id, &RunOptions::new().full(true))?;
+/// assert!(page.len() as u64 <= full_run_bytes(&session, &id)?);
+/// # Ok(())
+/// # }
+/// ```
+pub fn full_run_bytes(session: &Session, result: &TestResultId) -> Result<u64> {
+    let session = &session.pinned();
+    let found = session.get_result(result)?;
+    let (steps, is_whole) = steps_of(session, result)?;
+    let beside = of_result(&found).len()
+        + of_steps(&steps, is_whole, usize::MAX).len()
+        + of_files(session, &found)?.len();
+    let tables = session.tables_of_result(result)?;
+    let mut options = PlotOptions::new();
+    options.limits = limits_of_tables(session, &found, &tables)?;
+    let of_tables = tables.iter().take(TABLES_MAX).filter_map(|table| {
+        // A table that cannot be drawn is named in one line.
+        full_bytes(session, &table.as_str().into(), &options).ok()
+    });
+    let empty = (Page::new("").size() + TABLE_NAMES_BYTES * tables.len()) as u64;
+    Ok(of_tables.fold(empty.saturating_add(beside as u64), u64::saturating_add))
 }
 
 fn of_result(result: &TestResult) -> String {
@@ -302,6 +347,18 @@ fn column_bytes(page: &Page, session: &Session, tables: &[String], budget: usize
     (budget.saturating_sub(page.size()) / columns).min(waveform::COLUMN_BYTES)
 }
 
+/// The limits of the product of a result, which its tables have.
+fn limits_of_tables(
+    session: &Session,
+    result: &TestResult,
+    tables: &[String],
+) -> Result<Vec<Limits>> {
+    match &result.part_number {
+        Some(part_number) if !tables.is_empty() => limits_of_product(session, part_number),
+        _ => Ok(Vec::new()),
+    }
+}
+
 fn add_tables(
     page: &mut Page,
     session: &Session,
@@ -310,12 +367,8 @@ fn add_tables(
     budget: Option<usize>,
 ) -> Result<()> {
     let tables = session.tables_of_result(id)?;
-    let limits = match &result.part_number {
-        Some(part_number) if !tables.is_empty() => limits_of_product(session, part_number)?,
-        _ => Vec::new(),
-    };
     let mut options = PlotOptions::new().full(budget.is_none());
-    options.limits = limits;
+    options.limits = limits_of_tables(session, result, &tables)?;
     options.column_bytes = budget.map(|budget| column_bytes(page, session, &tables, budget));
     let (begin, mut thinned) = (page.end(), 0);
     let mut unseen = Vec::new();

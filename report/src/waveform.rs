@@ -14,7 +14,7 @@ use crate::number::{exact, grouped};
 use crate::page::Page;
 use crate::plot_options::{Limits, PlotOptions};
 use crate::pyramid::{Allowed, Bounds, Extremes, Place, Point, Pyramid, Sample, merged};
-use crate::read::{Heights, Pass, Question, Rows, Values};
+use crate::read::{FULL_VALUES_MAX, Heights, Pass, Question, Rows, Values};
 use crate::x_axis::{XAxis, unit};
 
 /// Columns that are shown when none is named.
@@ -30,6 +30,9 @@ const INTERVALS_MAX: usize = 1 << 18;
 /// Groups of violations that a column lists, and that its table shows.
 const VIOLATIONS_MAX: usize = 1_000;
 const VIOLATIONS_SHOWN: usize = 100;
+/// Of the bytes of a column, what its list of violations has, and what one of them takes.
+const VIOLATIONS_SHARE: usize = 8;
+const VIOLATION_BYTES: usize = 250;
 /// Rows before and behind a marked place, at least.
 const ROWS_AROUND: u64 = 512;
 /// Of the lowest and the highest values, how many are marked.
@@ -115,16 +118,21 @@ pub(crate) fn add(
         })
         .collect();
     let intervals_max = if options.is_full { usize::MAX } else { INTERVALS_MAX };
-    let bounds = Bounds { intervals_max, violations_max: VIOLATIONS_MAX };
-    let question =
-        Question { session, table: id, x: &chosen.x, ys: &chosen.ys, filters: &options.filters };
-    let pass = question.pass(bounds, &allowed)?;
-    let marks = marks(&pass.x, options)?;
     let budget = match options.column_bytes {
         _ if options.is_full => usize::MAX,
         Some(bytes) => bytes.max(COLUMN_BYTES_MIN),
         None => COLUMN_BYTES,
     };
+    let values_max = if options.is_full { FULL_VALUES_MAX - page.values } else { u64::MAX };
+    let violations_max = (budget / VIOLATIONS_SHARE / VIOLATION_BYTES).min(VIOLATIONS_MAX);
+    let bounds = Bounds { intervals_max, violations_max, values_max };
+    let question =
+        Question { session, table: id, x: &chosen.x, ys: &chosen.ys, filters: &options.filters };
+    let pass = question.pass(bounds, &allowed)?;
+    if options.is_full {
+        page.values += pass.rows * chosen.ys.len() as u64;
+    }
+    let marks = marks(&pass.x, options)?;
     let writer = Writer { pass: &pass, budget };
     let mut columns = Vec::new();
     for ((heights, y), limits) in pass.heights.iter().zip(&chosen.ys).zip(&limits) {
@@ -237,9 +245,11 @@ struct Writer<'p> {
 }
 
 impl Writer<'_> {
-    /// Bytes that a column may have, without the rows around places.
-    fn interval_bytes(&self) -> usize {
-        if self.budget == usize::MAX { usize::MAX } else { self.budget - self.budget / ROWS_SHARE }
+    /// Bytes that the intervals of a column with these violations may have: those that neither the
+    /// rows around places nor the violations take.
+    fn interval_bytes(&self, violations: usize) -> usize {
+        let of_violations = violations.saturating_mul(VIOLATION_BYTES);
+        self.budget - self.budget / ROWS_SHARE - of_violations.min(self.budget / VIOLATIONS_SHARE)
     }
 
     /// How many intervals are made one, so that the column keeps its budget.
@@ -251,7 +261,7 @@ impl Writer<'_> {
             None if !x.is_float() && x.distance(x.last) <= u64::from(u32::MAX) => 4,
             None => 8,
         };
-        let room = (self.interval_bytes() as f64 / BASE64) - fixed as f64;
+        let room = (self.interval_bytes(pyramid.violations.len()) as f64 / BASE64) - fixed as f64;
         let fits = |factor: usize| {
             let rows_each = pyramid.rows_each.saturating_mul(factor as u64);
             let place_bytes = match rows_each {

@@ -11,6 +11,20 @@ pub fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
+/// What browsers open.
+const OPENED_BYTES: u64 = 300_000_000;
+
+/// Says how long a page with every row gets, before it is made.
+pub fn say_size(bytes: u64) {
+    eprintln!("{}", size(bytes));
+}
+
+fn size(bytes: u64) -> String {
+    let megabytes = bytes.div_ceil(1_000_000);
+    let warning = if bytes > OPENED_BYTES { "; many browsers do not open it" } else { "" };
+    format!("the page has up to {megabytes} MB{warning}")
+}
+
 /// Writes a page into a file.
 pub fn save(target: &Path, page: &str) -> Outcome {
     let draft = DraftFile::new(target, ".html")?;
@@ -18,4 +32,17 @@ pub fn save(target: &Path, page: &str) -> Outcome {
     let written = file.write_all(page.as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|error| draft.failed(&error))?;
     draft.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_pages_come_with_a_warning() {
+        assert_eq!(size(130_000), "the page has up to 1 MB");
+        assert_eq!(size(OPENED_BYTES), "the page has up to 300 MB");
+        let warned = "the page has up to 301 MB; many browsers do not open it";
+        assert_eq!(size(OPENED_BYTES + 1), warned);
+    }
 }

@@ -116,8 +116,7 @@ fn to_page(
         options = options.limits(Limits::strict(name, side("min"), side("max")));
     }
     if plot.full {
-        let bytes = stationdb_report::full_bytes(session, &id, &options)?;
-        eprintln!("the page has up to {} MB", bytes.div_ceil(1_000_000));
+        super::page::say_size(stationdb_report::full_bytes(session, &id, &options)?);
     }
     let page = stationdb_report::plot_html(session, &id, &options)?;
     drop(bar);

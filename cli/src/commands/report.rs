@@ -1,7 +1,9 @@
 //! `report`: pages of a test result, of a product and of the store.
 
 use stationdb::serde_json::json;
-use stationdb_report::{ProductOptions, RunOptions, product_html, run_html, store_html};
+use stationdb_report::{
+    ProductOptions, RunOptions, full_run_bytes, product_html, run_html, store_html,
+};
 
 use super::page::{has_extension, save};
 use crate::args::{Report, Subject};
@@ -28,7 +30,11 @@ pub fn report(desk: &Desk, output: Output, asked: &Report) -> Outcome {
                 return Err(Failure::usage("--filter and --time-zone are for products"));
             }
             let options = RunOptions::new().full(asked.full);
-            run_html(&session, &id("test result by its id")?.into(), &options)?
+            let id = id("test result by its id")?.into();
+            if asked.full {
+                super::page::say_size(full_run_bytes(&session, &id)?);
+            }
+            run_html(&session, &id, &options)?
         }
         Subject::Product => {
             let mut options = ProductOptions::new();

@@ -331,6 +331,10 @@ fn reports_are_pages() {
         let page = bench.read(file);
         assert!(page.starts_with("<!DOCTYPE html>") && page.contains(text), "{file}");
     }
+    // With --full, the shell says before how long the page gets.
+    let full = bench.run(&["report", "run", id, "--full", "-o", "full.html"]);
+    assert_eq!((full.code, full.err.as_str()), (Some(0), "the page has up to 1 MB\n"));
+    assert!(bench.read("full.html").len() < 1_000_000);
     bench.run(&["report", "run", "none", "-o", "none.html"]).bad(5);
     let narrow = ["report", "run", id, "--filter", "id == \"x\"", "-o", "none.html"];
     assert!(bench.run(&narrow).bad(2).contains("are for products"));

@@ -1,12 +1,14 @@
 //! Mouse, touch and keys, as the browser gets them from hands.
 
 use stationdb::serde_json::{Value, json};
-use stationdb_report::{PlotOptions, plot_html};
+use stationdb_report::{Limits, PlotOptions, plot_html};
 
-use crate::driver::{Browser, Engine, engines};
+use crate::driver::{Browser, Engine, each_engine};
 use crate::stores::{Bench, STEP_NS, waves};
 
 const ROWS: u64 = 100_000;
+/// The end of the samples of the test of keys, in parts of `ROWS`.
+const ROWS_OF_KEYS: f64 = 0.1;
 const SHIFT: &str = "\u{e008}";
 const CONTROL: &str = "\u{e009}";
 
@@ -62,25 +64,19 @@ fn cursors(browser: &Browser) -> Value {
 
 #[test]
 fn hands_zoom_move_and_place_cursors() {
-    let engines = engines();
-    if engines.is_empty() {
-        return;
-    }
     let bench = Bench::new();
     let table = waves(&bench.session, ROWS, (5_000, 9.0));
     let page = plot_html(&bench.session, &table, &PlotOptions::new().columns(["volts"])).unwrap();
     let path = bench.write("hands.html", &page);
-    for engine in engines {
-        let browser = Browser::open(engine);
+    each_engine(|browser| {
         browser.show_page(&path);
-        mouse(&browser);
-        keys(&browser);
-        // WebKit's driver has no fingers.
-        if engine != Engine::WebKit {
-            fingers(&browser);
+        mouse(browser);
+        keys(browser);
+        if browser.engine != Engine::WebKit {
+            fingers(browser);
         }
-        browser.says_nothing();
-    }
+        touches(browser);
+    });
 }
 
 fn mouse(browser: &Browser) {
@@ -170,4 +166,100 @@ fn fingers(browser: &Browser) {
     let (later, end) = view(browser);
     assert!(((end - later) - (to - from)).abs() < 1e-9, "{:?}", browser.engine);
     assert!((later - from - (to - from) * 0.2).abs() < 0.03, "{:?}: {later}", browser.engine);
+    // A finger that goes up or down scrolls the page, and one that taps places a cursor.
+    let [x, y] = at(browser, 0.5);
+    let moved = |by: i64| json!({"type": "pointerMove", "x": x, "y": y.as_i64().unwrap() + by});
+    let down = json!({"type": "pointerDown", "button": 0});
+    let up = json!({"type": "pointerUp", "button": 0});
+    let one = |actions: Value| {
+        let parameters = json!({"pointerType": "touch"});
+        browser.act(&json!([{"type": "pointer", "id": "one", "parameters": parameters, "actions": actions}]));
+    };
+    one(json!([moved(0), down, moved(-30), moved(-60), up]));
+    assert_eq!(view(browser), (later, end), "{:?}", browser.engine);
+    browser.run("scrollTo(0, 0)");
+    one(json!([moved(0), down, up]));
+    assert_eq!(cursors(browser), json!([true, false]), "{:?}", browser.engine);
+}
+
+/// Fingers as the page gets them, for the driver of WebKit has none.
+fn touches(browser: &Browser) {
+    let seen = browser.run(
+        "const w = stationdb.waveforms[0];
+         w.showAll();
+         const { over } = w.charts[0].plot;
+         const { left, top, width } = over.getBoundingClientRect();
+         const touch = (type, ...fingers) => {
+           const event = new Event(type, { bubbles: true, cancelable: true });
+           event.touches = fingers.map(([x, y]) => ({ clientX: left + x * width, clientY: top + y }));
+           over.dispatchEvent(event);
+           return event.defaultPrevented;
+         };
+         const part = () => [w.from, w.to].map((place) => Math.round(place / w.x.to * 1000) / 1000);
+         const seen = [];
+         touch('touchstart', [0.4, 50], [0.6, 50]);
+         seen.push(touch('touchmove', [0.3, 50], [0.7, 50]), ...part());
+         touch('touchend');
+         touch('touchstart', [0.6, 50]);
+         seen.push(touch('touchmove', [0.4, 52]), ...part());
+         // To the side and then down: the page scrolls.
+         seen.push(touch('touchmove', [0.4, 90]), ...part());
+         touch('touchend');
+         return seen",
+    );
+    let expected = json!([true, 0.25, 0.75, true, 0.35, 0.85, false, 0.35, 0.85]);
+    assert_eq!(seen, expected, "{:?}", browser.engine);
+}
+
+/// Whoever has no mouse reaches the chart, the violations and the table of the drawn samples.
+#[test]
+fn a_page_is_used_with_the_keyboard_alone() {
+    let bench = Bench::new();
+    let table = waves(&bench.session, 10_000, (5_000, 9.0));
+    let limits = Limits::new("band", None, Some(3.0));
+    let options = PlotOptions::new().columns(["volts"]).limits(limits);
+    let path = bench.write("keys.html", &plot_html(&bench.session, &table, &options).unwrap());
+    each_engine(|browser| {
+        let engine = browser.engine;
+        browser.show_page(&path);
+        let said = || browser.run("return document.getElementById('said').textContent");
+        let press = |key: &str| {
+            browser.act(&json!([{"type": "key", "id": "keys", "actions": [
+                {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]));
+        };
+        let reach = |selector: &str| {
+            for _ in 0..40 {
+                press("\u{e004}");
+                let script = format!("return document.activeElement.matches(\"{selector}\")");
+                if browser.run(&script) == true {
+                    // It is seen where the keyboard is.
+                    let outline =
+                        browser.run("return getComputedStyle(document.activeElement).outlineStyle");
+                    assert_ne!(outline, "none", "{engine:?}: {selector}");
+                    return;
+                }
+            }
+            panic!("{engine:?}: the keyboard does not reach {selector}");
+        };
+        reach("#settings button");
+        reach(".charts button[title^='Shows the next']");
+        press("\u{e007}");
+        assert!(
+            said().as_str().unwrap().starts_with("Violation 1 of 1: volts 9 at "),
+            "{engine:?}"
+        );
+        reach(".plot");
+        press("\u{e011}");
+        sees(browser, 0.0, ROWS_OF_KEYS);
+        press("n");
+        assert!(view(browser).1 < ROWS_OF_KEYS, "{engine:?}");
+        assert_eq!(cursors(browser), json!([true, false]), "{engine:?}");
+        reach("summary");
+        press("\u{e007}");
+        let rows = browser.run("return document.querySelectorAll('.numbers tr').length");
+        assert!(rows.as_u64() > Some(10), "{engine:?}: {rows}");
+        reach(".charts details button[title^='Saves']");
+        press(" ");
+        assert_eq!(said(), "Saved Waves.csv", "{engine:?}");
+    });
 }

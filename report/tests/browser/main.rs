@@ -1,6 +1,9 @@
 //! The pages in real browsers without a window. Skipped, with a message, where none is installed.
 
+mod checks;
+mod compared;
 mod driver;
+mod figures;
 mod hands;
 mod looks;
 mod old;
@@ -11,3 +14,4 @@ mod sizes;
 mod speed;
 mod stores;
 mod texts;
+mod ugly;

@@ -3,7 +3,7 @@
 use stationdb::serde_json::json;
 use stationdb_report::{Limits, PlotOptions, plot_html};
 
-use crate::driver::{Browser, engines};
+use crate::driver::each_engine;
 use crate::stores::{Bench, waves};
 
 /// A page with another one in a frame, so that this one can look at it whatever it runs.
@@ -24,10 +24,6 @@ fn beginning_with(page: &str, script: &str) -> String {
 
 #[test]
 fn without_what_scripts_need_there_are_pictures_and_a_sentence() {
-    let engines = engines();
-    if engines.is_empty() {
-        return;
-    }
     let bench = Bench::new();
     let table = waves(&bench.session, 10_000, (5_000, 9.0));
     let limits = Limits::new("band", None, Some(3.0));
@@ -49,8 +45,8 @@ fn without_what_scripts_need_there_are_pictures_and_a_sentence() {
         ("no canvas", lacks("HTMLCanvasElement.prototype.getContext = () => null"), false),
         ("no language", lacks("Intl.NumberFormat = function () { throw RangeError('C') }"), false),
     ];
-    for engine in engines {
-        let browser = Browser::open(engine);
+    each_engine(|browser| {
+        let engine = browser.engine;
         for (name, page, is_drawn) in &pages {
             browser.show(&bench.write("old.html", page));
             let seen = browser.run(
@@ -74,5 +70,7 @@ fn without_what_scripts_need_there_are_pictures_and_a_sentence() {
                 assert!(curve.as_f64().unwrap() > 100.0, "{engine:?}: {name}: {curve}");
             }
         }
-    }
+        // The console says what is lacking.
+        browser.console();
+    });
 }

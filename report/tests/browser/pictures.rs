@@ -7,15 +7,13 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stationdb::Control;
-use stationdb::chrono::{DateTime, Duration, Utc};
-use stationdb::prelude::*;
 use stationdb_report::{
     Limits, PlotOptions, ProductOptions, RunOptions, plot_html, product_html, run_html, store_html,
 };
 
 use crate::driver::{Browser, Engine, engines};
 use crate::sizes;
-use crate::stores::{Bench, waves};
+use crate::stores::{Bench, results, waves};
 
 /// Versions of a browser draw the edges of letters and lines differently: how far the means of a square
 /// may be apart, of 255, and the part of squares that may be further apart.
@@ -28,6 +26,9 @@ const SQUARE: u32 = 16;
 const SETTLED: &str = "
     for (const row of document.querySelectorAll('tr')) {
       if (/^(Seconds|Id|20..-..)$/.test(row.cells[0].innerText)) { row.cells[0].textContent = row.cells[1].textContent = '-'; }
+    }
+    for (const text of document.querySelectorAll('svg text')) {
+      if (/^20..-..$/.test(text.textContent)) { text.textContent = '-'; }
     }
     for (const note of document.querySelectorAll('summary .note')) { note.textContent = ''; }";
 
@@ -69,28 +70,6 @@ fn difference(browser: &Browser, one: &[u8], other: &[u8]) -> f64 {
     browser.run(&script).as_f64().unwrap()
 }
 
-/// A product with some weeks of results.
-fn results(bench: &Bench) -> stationdb::results::TestResultId {
-    let first: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
-    let mut last = None;
-    for at in 0..60_i64 {
-        let value = 3.3 + (at as f64 * 1.7).sin() / 30.0;
-        let run = Run::begin("P-1", format!("SN-{}", at % 50), "final test")
-            .started_at(first + Duration::hours(at * 17))
-            .operator("ada")
-            .start(&bench.session)
-            .unwrap();
-        let power = run.sequence("Power").unwrap();
-        power.step("Supply").measure("VOUT", value, "V").limits(3.27, 3.33).finish().unwrap();
-        power.step("Ripple").measure("VAC", value / 300.0, "V").at_most(0.0111).finish().unwrap();
-        power.finish().unwrap();
-        run.step("Label").measure_text("text", "OK").equals("OK").finish().unwrap();
-        last = Some(run.id().clone());
-        run.finish().unwrap();
-    }
-    last.unwrap()
-}
-
 #[test]
 fn pages_look_as_before() {
     let is_written = std::env::var("STATIONDB_WRITE_PICTURES").is_ok();
@@ -102,20 +81,38 @@ fn pages_look_as_before() {
     let limits = Limits::new("Gain", Some(-3.0), Some(3.0)).of_column("volts");
     let options = PlotOptions::new().limits(limits).mark("plug pulled", "2026-01-01T00:00:10Z");
     let result = results(&bench);
+    let plot = plot_html(&bench.session, &table, &options).unwrap();
+    let run = run_html(&bench.session, &result, &RunOptions::new()).unwrap();
+    let product = product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap();
+    let store = store_html(&bench.store, &bench.session, "bench", &Control::default()).unwrap();
+    // With what is done before the picture.
     let pages = [
-        ("plot", plot_html(&bench.session, &table, &options).unwrap()),
-        ("run", run_html(&bench.session, &result, &RunOptions::new()).unwrap()),
-        ("product", product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap()),
-        ("store", store_html(&bench.store, &bench.session, "bench", &Control::default()).unwrap()),
+        ("plot", &plot, ""),
+        ("plot-violation", &plot, "stationdb.waveforms[0].goToViolation(1)"),
+        (
+            "run",
+            &run,
+            "document.querySelectorAll('details').forEach((step) => { step.open = true; })",
+        ),
+        ("product", &product, ""),
+        ("product-charts", &product, "document.querySelector('h3').scrollIntoView()"),
+        ("store", &store, ""),
+        // Without the health, of which much differs.
+        (
+            "store-growth",
+            &store,
+            "document.querySelectorAll('section')[1].remove(); scrollTo(0, 1e6)",
+        ),
     ];
     let browser = Browser::open(Engine::Chromium);
     let mut problems = Vec::new();
-    for (name, page) in pages {
-        let path = bench.write(&format!("{name}.html"), &page);
+    for (name, page, before) in pages {
+        let path = bench.write(&format!("{name}.html"), page);
         for scheme in ["light", "dark"] {
             assert!(browser.prefer(scheme));
             browser.show_page(&path);
             browser.run(SETTLED);
+            browser.run(before);
             let picture = browser.picture();
             let file = file(&format!("{name}-{scheme}.png"));
             if is_written {

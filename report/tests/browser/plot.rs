@@ -3,12 +3,12 @@
 use stationdb::serde_json::Value;
 use stationdb_report::{Limits, PlotOptions, plot_html};
 
-use crate::driver::{Browser, engines};
+use crate::driver::{Browser, each_engine};
+use crate::sizes;
 use crate::stores::{Bench, FIRST_NS, STEP_NS, waves};
 
-/// Samples that the drawn page stands for, with the one that is a spike.
-const ROWS: u64 = 3_000_000;
-const SPIKE: (u64, f64) = (1_234_567, 3.123_456_789_012_345);
+/// The value of the one sample that is a spike.
+const SPIKE: f64 = 3.123_456_789_012_345;
 
 /// The points of a chart that are in the picture: x as text, value as text.
 fn drawn(browser: &Browser, chart: usize) -> Vec<(String, String)> {
@@ -38,26 +38,23 @@ fn time(row: u64) -> String {
 
 #[test]
 fn a_spike_of_one_sample_is_drawn_and_found_again() {
-    let engines = engines();
-    if engines.is_empty() {
-        return;
-    }
     let bench = Bench::new();
-    let table = waves(&bench.session, ROWS, SPIKE);
+    // 20 million at night.
+    let rows = sizes::size("report_rows");
+    let spike = rows / 3 * 2 + 1;
+    let table = waves(&bench.session, rows, (spike, SPIKE));
     let limits = Limits::new("Gain", Some(-2.6), Some(2.6)).of_column("volts");
     let options = PlotOptions::new().limits(limits);
     let page = plot_html(&bench.session, &table, &options).unwrap();
     assert!(page.len() < 6_000_000, "{}", page.len());
     let path = bench.write("waves.html", &page);
-    for engine in engines {
-        let browser = Browser::open(engine);
+    each_engine(|browser| {
         browser.show_page(&path);
-        spike_is_found(&browser);
-        browser.says_nothing();
-    }
+        spike_is_found(browser, spike);
+    });
 }
 
-fn spike_is_found(browser: &Browser) {
+fn spike_is_found(browser: &Browser, row: u64) {
     assert_eq!(browser.run("return document.querySelectorAll('.plot canvas').length"), 3);
     for chart in 0..3 {
         assert!(pixels(browser, chart) > 10_000, "{chart}");
@@ -65,17 +62,17 @@ fn spike_is_found(browser: &Browser) {
     // Every drawn sample is a row; the spike is one of them in the first picture.
     let volts = drawn(browser, 0);
     assert!(volts.len() > 1_000, "{}", volts.len());
-    let spike = (time(SPIKE.0), "3.123456789012345".to_owned());
+    let spike = (time(row), "3.123456789012345".to_owned());
     assert!(volts.contains(&spike), "{spike:?}");
     for (at, value) in &volts {
         let at = stationdb::chrono::DateTime::parse_from_rfc3339(at).unwrap();
-        let row = (at.timestamp_nanos_opt().unwrap() - FIRST_NS) / STEP_NS;
-        let expected =
-            if row as u64 == SPIKE.0 { SPIKE.1 } else { (row as f64 * 6e-6).sin() * 2.5 };
-        assert_eq!(value.parse::<f64>().unwrap(), expected, "{row}");
+        let at = (at.timestamp_nanos_opt().unwrap() - FIRST_NS) / STEP_NS;
+        let expected = if at as u64 == row { SPIKE } else { (at as f64 * 6e-6).sin() * 2.5 };
+        assert_eq!(value.parse::<f64>().unwrap(), expected, "{at}");
     }
+    points_are_rows(browser);
     // The wheel zooms about the pointer, on the spike, until single samples are drawn.
-    let place = SPIKE.0 as i64 * STEP_NS;
+    let place = row as i64 * STEP_NS;
     for _ in 0..60 {
         let x = browser.run(&format!(
             "const w = stationdb.waveforms[0]; const box = w.charts[0].plot.over.getBoundingClientRect();
@@ -89,8 +86,9 @@ fn spike_is_found(browser: &Browser) {
     }
     let volts = drawn(browser, 0);
     assert!((50..110).contains(&volts.len()), "{volts:?}");
+    points_are_rows(browser);
     let at = volts.iter().position(|point| *point == spike).unwrap();
-    assert_eq!(volts[at + 1].0, time(SPIKE.0 + 1));
+    assert_eq!(volts[at + 1].0, time(row + 1));
     assert_eq!(
         browser.run("return stationdb.waveforms[0].charts[0].note.textContent"),
         "every sample is drawn"
@@ -102,30 +100,36 @@ fn spike_is_found(browser: &Browser) {
     ));
     let readout = browser.run("return document.querySelector('.readout').innerText");
     let readout = readout.as_str().unwrap();
-    let between = ((SPIKE.0 + 2) as f64 * 6e-6).sin() * 2.5 - SPIKE.1;
+    let between = ((row + 2) as f64 * 6e-6).sin() * 2.5 - SPIKE;
     for text in [&spike.0, &spike.1, "0.000100000 s", &between.to_string()] {
         assert!(readout.contains(text), "{text}: {readout}");
     }
 }
 
+/// What is drawn of each sample is what is told of it.
+#[track_caller]
+fn points_are_rows(browser: &Browser) {
+    let others = browser.run(
+        "return stationdb.waveforms[0].charts.flatMap(({ levels, points }) => points.x.filter((x, at) => {
+           const key = points.keys[at];
+           return key !== null && (x !== Number(levels.exactPlaceOf(key)) || points.y[at] !== Number(levels.textOf(key)));
+         }))",
+    );
+    assert_eq!(others.as_array().map(Vec::len), Some(0), "{:?}: {others}", browser.engine);
+}
+
 #[test]
 fn violations_are_visited_in_turn() {
-    let engines = engines();
-    if engines.is_empty() {
-        return;
-    }
     let bench = Bench::new();
     let table = waves(&bench.session, 300_000, (200_000, 9.0));
     let limits = Limits::new("band", None, Some(2.499_999));
     let options = PlotOptions::new().columns(["volts"]).limits(limits);
     let page = plot_html(&bench.session, &table, &options).unwrap();
     let path = bench.write("violations.html", &page);
-    for engine in engines {
-        let browser = Browser::open(engine);
+    each_engine(|browser| {
         browser.show_page(&path);
-        violations_are_visited(&browser);
-        browser.says_nothing();
-    }
+        violations_are_visited(browser);
+    });
 }
 
 fn violations_are_visited(browser: &Browser) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use stationdb::chrono::{DateTime, Duration, Utc};
 use stationdb::prelude::*;
 use stationdb::tables::{Column, ColumnType, CreateTableRequest, DataType, TableId};
 use stationdb::{Identity, Session, Store};
@@ -80,4 +81,26 @@ pub fn waves(session: &Session, rows: u64, spike: (u64, f64)) -> TableId {
         row = piece.end;
     }
     id
+}
+
+/// A product with some weeks of results; the last of these.
+pub fn results(bench: &Bench) -> stationdb::results::TestResultId {
+    let first: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
+    let mut last = None;
+    for at in 0..60_i64 {
+        let value = 3.3 + (at as f64 * 1.7).sin() / 30.0;
+        let run = Run::begin("P-1", format!("SN-{}", at % 50), "final test")
+            .started_at(first + Duration::hours(at * 17))
+            .operator("ada")
+            .start(&bench.session)
+            .unwrap();
+        let power = run.sequence("Power").unwrap();
+        power.step("Supply").measure("VOUT", value, "V").limits(3.27, 3.33).finish().unwrap();
+        power.step("Ripple").measure("VAC", value / 300.0, "V").at_most(0.0111).finish().unwrap();
+        power.finish().unwrap();
+        run.step("Label").measure_text("text", "OK").equals("OK").finish().unwrap();
+        last = Some(run.id().clone());
+        run.finish().unwrap();
+    }
+    last.unwrap()
 }

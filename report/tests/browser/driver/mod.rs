@@ -36,6 +36,15 @@ const PRINT: Command = Command("POST", "/print", "WebDriver:Print");
 const ACT: Command = Command("POST", "/actions", "WebDriver:PerformActions");
 const END: Command = Command("DELETE", "", "WebDriver:DeleteSession");
 
+/// Runs a test in a browser of each engine, one after the other.
+pub fn each_engine(test: impl Fn(&Browser)) {
+    for engine in engines() {
+        let browser = Browser::open(engine);
+        test(&browser);
+        browser.says_nothing();
+    }
+}
+
 impl Browser {
     pub fn open(engine: Engine) -> Self {
         let home = tempfile::tempdir().unwrap();

@@ -1,0 +1,105 @@
+//! Whether pictures say what the tables beside them say.
+
+use stationdb::serde_json::json;
+use stationdb_report::{ProductOptions, product_html};
+
+use crate::driver::each_engine;
+use crate::stores::{Bench, results};
+
+/// Each bar, dot and line of the page of a product is where its number is, which a table has.
+#[test]
+fn pictures_of_a_product_are_at_the_numbers_of_its_tables() {
+    let bench = Bench::new();
+    results(&bench);
+    let page = product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap();
+    let path = bench.write("compared.html", &page);
+    each_engine(|browser| {
+        browser.show_page(&path);
+        let compared = browser.run(COMPARED);
+        let pictures = json!({
+            "Yield": 1, "Failures": 1, "Histogram": 3, "Control chart of the values": 3,
+            "Control chart of the ranges": 3,
+        });
+        assert_eq!(compared, json!([[], pictures]), "{:?}", browser.engine);
+    });
+}
+
+/// Answers with what is elsewhere, and with how many pictures of each kind there are.
+const COMPARED: &str = r"
+    const problems = [];
+    const number = (element, name) => Number(element.getAttribute(name));
+    const texts = (table) => Array.from(table.rows, (row) => Array.from(row.cells, (cell) => cell.textContent)).slice(1);
+    // The table behind a figure that is called so.
+    const behind = (figure, name) => {
+      for (let next = figure.nextElementSibling; next; next = next.nextElementSibling) {
+        const found = Array.from(next.querySelectorAll('caption')).find((caption) => caption.textContent.startsWith(name));
+        if (found) { return texts(found.parentNode); }
+      }
+      throw Error('no table ' + name);
+    };
+    const is = (text, one, other) => {
+      if (!(Math.abs(one - other) < 0.3)) { problems.push(`${text}: ${one} in place of ${other}`); }
+    };
+    // The place of a value, where two values and their places are known.
+    const scale = (a, at, b, bt) => (value) => at + (value - a) / (b - a) * (bt - at);
+    const limits = (svg) => new Map(Array.from(svg.querySelectorAll('path.limit'), (line) =>
+      [line.nextElementSibling.textContent, line.getAttribute('d').match(/[\d.]+/g).map(Number)]));
+    const count = {};
+    for (const figure of document.querySelectorAll('main figure')) {
+      const svg = figure.querySelector('svg');
+      const name = figure.textContent.match(/^(Yield|Failures|Histogram|Control chart of the values|Control chart of the ranges)/);
+      if (!name) { continue; }
+      count[name[1]] = (count[name[1]] || 0) + 1;
+      const bars = Array.from(svg.querySelectorAll('rect'));
+      const up = (most) => scale(0, 190, most, 14);
+      if (name[1] === 'Yield') {
+        const rows = behind(figure, 'The yield of each week');
+        const dots = Array.from(svg.querySelectorAll('circle'));
+        // A week without a first or a last test has none.
+        for (const row of rows) {
+          if (row[1] !== '\u2013') { is('first pass', number(bars.shift(), 'y'), Math.min(188.5, up(1)(Number(row[1])))); }
+          if (row[2] !== '\u2013') { is('final', number(dots.shift(), 'cy'), up(1)(Number(row[2]))); }
+        }
+        if (bars.length + dots.length > 0) { problems.push('weeks that are not in the table'); }
+      } else if (name[1] === 'Failures') {
+        const rows = behind(figure, '');
+        rows.forEach((row, at) => is('failures', number(bars[at], 'y'), up(Number(rows[0][1]))(Number(row[1]))));
+      } else if (name[1] === 'Histogram') {
+        const rows = behind(figure, 'The ranges').map((row) => row.map(Number));
+        // A measurement of texts has neither ranges nor points.
+        if (rows.length === 0) {
+          if (bars.length > 0) { problems.push('bars of nothing'); }
+          continue;
+        }
+        const most = Math.max(...rows.map((row) => row[2]));
+        const last = bars[bars.length - 1];
+        const x = scale(rows[0][0], number(bars[0], 'x'), rows[rows.length - 1][1], number(last, 'x') + number(last, 'width'));
+        rows.forEach((row, at) => {
+          is('range', number(bars[at], 'x'), x(row[0]));
+          is('count', number(bars[at], 'y'), up(most)(row[2]));
+        });
+        const title = figure.previousElementSibling.textContent;
+        const capability = Array.from(document.querySelectorAll('caption')).find((caption) => caption.textContent === 'Capability');
+        const mine = texts(capability.parentNode).find((row) => title.startsWith(row[0]));
+        for (const [of, cell] of [['low', mine[8]], ['high', mine[9]]]) {
+          const line = limits(svg).get(of);
+          if ((line === undefined) !== (cell === '\u2013')) { problems.push(`${of} limit of ${title}`); }
+          if (line) { is(of + ' limit', line[0], x(Number(cell))); }
+        }
+      } else {
+        const isRanges = name[1].endsWith('ranges');
+        if (behind(figure, 'The points').length === 0) {
+          if (svg.querySelector('circle')) { problems.push('dots of nothing'); }
+          continue;
+        }
+        const [, center, lower, upper] = behind(figure, 'The control limits')[isRanges ? 1 : 0].map(Number);
+        const lines = limits(svg);
+        const y = scale(center, lines.get('center')[1], upper, lines.get('upper')[1]);
+        if (!Number.isNaN(lower)) { is('lower', lines.get('lower')[1], y(lower)); }
+        const points = behind(figure, 'The points').filter((row) => !isRanges || row[2] !== '\u2013');
+        const dots = svg.querySelectorAll('circle');
+        if (dots.length !== points.length) { problems.push(`${dots.length} dots of ${points.length}`); }
+        points.forEach((row, at) => is('point', number(dots[at], 'cy'), y(Number(row[isRanges ? 2 : 1]))));
+      }
+    }
+    return [problems.slice(0, 20), count];";
