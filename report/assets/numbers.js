@@ -23,9 +23,10 @@ numbers.difference = function (from, to) {
   return String(to - from);
 };
 
-// A whole number with commas between groups of three digits.
+// A number with commas between groups of three digits before its point.
 numbers.grouped = function (value) {
-  return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  const [whole, ...part] = String(value).split(".");
+  return [whole.replace(/\B(?=(\d{3})+(?!\d))/g, ","), ...part].join(".");
 };
 
 // A number with few digits, as the span of an axis needs. `most` is the largest one of the axis, so that
@@ -40,5 +41,5 @@ numbers.tick = function (value, step, most) {
     return value.toExponential(Math.min(digits, 15)).replace("e+", "e");
   }
   const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return value.toFixed(Math.min(places, 20));
+  return numbers.grouped(value.toFixed(Math.min(places, 20)));
 };

@@ -144,9 +144,6 @@ pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -
     let most = ranges.iter().map(|range| range.count).max().unwrap_or(0).max(1);
     let y = y_scale(0.0, most as f64);
     let mut out = begin(label) + &grid(&y);
-    if ranges.is_empty() {
-        return out + "<text x=\"90\" y=\"60\">There are no values.</text></svg>";
-    }
     for range in ranges {
         let (left, right, top) = (x.at(range.lower), x.at(range.upper), y.at(range.count as f64));
         out.push_str(&format!(
@@ -163,8 +160,9 @@ pub(crate) fn histogram(label: &str, ranges: &[Range], limits: &[(f64, &str)]) -
     for &(value, name) in limits {
         let at = x.at(value);
         out.push_str(&format!(
-            "<path class=\"limit\" d=\"M{at:.1} {ABOVE}V{:.1}\"/><text{} x=\"{at:.1}\" \
-             y=\"{:.1}\">{}</text>",
+            "<path class=\"around\" d=\"M{at:.1} {ABOVE}V{0:.1}\"/>\
+             <path class=\"limit\" d=\"M{at:.1} {ABOVE}V{0:.1}\"/><text{1} x=\"{at:.1}\" \
+             y=\"{2:.1}\">{3}</text>",
             y.start,
             // The name of a low limit ends there, so that the two are never over each other.
             if name == "low" { " class=\"of-y\"" } else { "" },
@@ -190,8 +188,13 @@ fn texts_of_x(x: &Scale) -> String {
 /// Distance of names that stand below each other.
 const NAME_HEIGHT: f64 = 13.0;
 
+/// Numbers of points below a control chart.
+const NUMBERS_MAX: usize = 12;
+
 /// A point of a control chart.
 pub(crate) struct Dot {
+    /// Its number in the series, which stands below it.
+    pub number: i64,
     pub value: f64,
     pub is_broken: bool,
     pub title: String,
@@ -204,9 +207,6 @@ pub(crate) fn dots(label: &str, dots: &[Dot], lines: &[(f64, &str)]) -> String {
         (low.min(value), high.max(value))
     });
     let y = y_scale(low, high);
-    if dots.is_empty() {
-        return begin(label) + "<text x=\"90\" y=\"60\">There are no points.</text></svg>";
-    }
     let mut out = begin(label) + &grid(&y);
     let mut lines: Vec<(f64, &str)> =
         lines.iter().map(|&(value, name)| (y.at(value), name)).collect();
@@ -222,7 +222,7 @@ pub(crate) fn dots(label: &str, dots: &[Dot], lines: &[(f64, &str)]) -> String {
             escaped(name)
         ));
     }
-    let last = (dots.len() - 1).max(1) as f64;
+    let last = dots.len().saturating_sub(1).max(1) as f64;
     let x = Scale { low: 0.0, high: last, start: LEFT + 8.0, end: WIDTH - 60.0 };
     out.push_str("<path class=\"curve\" d=\"");
     for (at, dot) in dots.iter().enumerate() {
@@ -230,6 +230,15 @@ pub(crate) fn dots(label: &str, dots: &[Dot], lines: &[(f64, &str)]) -> String {
         out.push_str(&format!("{letter}{:.1} {:.1}", x.at(at as f64), y.at(dot.value)));
     }
     out.push_str("\"/>");
+    let each = dots.len().div_ceil(NUMBERS_MAX).max(1);
+    for (at, dot) in dots.iter().enumerate().step_by(each) {
+        out.push_str(&format!(
+            "<text class=\"of-x\" x=\"{:.1}\" y=\"{}\">{}</text>",
+            x.at(at as f64),
+            HEIGHT - 10.0,
+            dot.number
+        ));
+    }
     for (at, dot) in dots.iter().enumerate() {
         let (class, radius) = if dot.is_broken { ("bad", 4) } else { ("point", 2) };
         out.push_str(&format!(
@@ -257,7 +266,7 @@ mod tests {
         no_odd_number(&bars("a", &[], &[], None));
         no_odd_number(&histogram("a", &[], &[]));
         no_odd_number(&dots("a", &[], &[(1.0, "x")]));
-        let dot = |value| Dot { value, is_broken: true, title: "<t>".to_owned() };
+        let dot = |value| Dot { number: 7, value, is_broken: true, title: "<t>".to_owned() };
         no_odd_number(&dots("a", &[dot(1.0)], &[]));
         let wide = dots("a\"b", &[dot(-f64::MAX), dot(f64::MAX)], &[(0.0, "<c>")]);
         no_odd_number(&wide);
@@ -266,6 +275,18 @@ mod tests {
         );
         let range = Range { lower: -f64::MAX, upper: f64::MAX, count: 3 };
         no_odd_number(&histogram("a", &[range], &[(0.0, "low")]));
+    }
+
+    #[test]
+    fn each_point_that_has_room_has_its_number() {
+        let dot =
+            |at: i64| Dot { number: 100 + at, value: 0.5, is_broken: false, title: "".into() };
+        let few = dots("a", &[dot(0), dot(1)], &[]);
+        assert!(few.contains(">100</text>") && few.contains(">101</text>"), "{few}");
+        let many: Vec<Dot> = (0..1_000).map(dot).collect();
+        let many = dots("a", &many, &[]);
+        assert_eq!(many.matches("class=\"of-x\"").count(), 12);
+        assert!(many.contains("x=\"88.0\" y=\"210\">100</text>"), "{many}");
     }
 
     #[test]

@@ -81,8 +81,25 @@ pub(crate) fn labels(low: f64, high: f64, count: usize) -> Vec<(f64, String)> {
         let text = exact(value);
         if text.len() <= LABEL_CHARS { text } else { exact_of_short(value) }
     };
-    let finite = found.into_iter().filter(|value| value.is_finite());
-    finite.map(|value| (value, text(value))).collect()
+    found.retain(|value| value.is_finite());
+    let mut texts: Vec<String> = found.iter().map(|&value| text(value)).collect();
+    let grouped: Vec<String> = texts.iter().map(|text| with_commas(text)).collect();
+    // All texts of an axis have one form.
+    if grouped.iter().all(|text| text.len() <= LABEL_CHARS) {
+        texts = grouped;
+    }
+    found.into_iter().zip(texts).collect()
+}
+
+/// A number with commas between groups of three digits before its point.
+fn with_commas(text: &str) -> String {
+    let whole = text.split('.').next().unwrap_or_default();
+    match whole.trim_start_matches('-').parse() {
+        Ok(number) if !text.contains('e') => {
+            text.replacen(whole.trim_start_matches('-'), &grouped(number), 1)
+        }
+        _ => text.to_owned(),
+    }
 }
 
 fn exact_of_short(value: f64) -> String {
@@ -127,6 +144,10 @@ mod tests {
             labels(low, high, 4).into_iter().map(|label| label.1).collect()
         };
         assert_eq!(texts(0.0, 3.0), ["0", "1", "2", "3"]);
+        assert_eq!(texts(-5e4, 2_000.0), ["-40,000", "-20,000", "0"]);
+        assert_eq!(texts(12_345.5, 12_345.5), ["12,345.5"]);
+        assert_eq!(texts(0.0, 1e8).last().unwrap(), "100,000,000");
+        assert_eq!(texts(0.0, 1e9), ["0", "500000000", "1000000000"]);
         assert_eq!(texts(-7.0, -7.0), ["-7"]);
         assert_eq!(texts(0.1 + 0.2, 0.1 + 0.2), ["0.3"]);
         assert_eq!(texts(-f64::MAX, f64::MAX), ["-1.7977e308", "1.7977e308"]);

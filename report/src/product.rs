@@ -383,6 +383,10 @@ impl Product<'_> {
             .iter()
             .map(|range| Range { lower: range.lower, upper: range.upper, count: range.count })
             .collect();
+        if ranges.is_empty() && chart.points.is_empty() {
+            html.push_str("<p>None of its values is a number.</p>\n");
+            return Ok((row, html));
+        }
         html.push_str(&format!(
             "<figure><figcaption>Histogram <span class=\"note\">{} values</span></figcaption>{}\
              </figure>\n",
@@ -425,6 +429,7 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
     let dot = |value: f64, rules: &[ChartRule], at: usize| {
         let point = &chart.points[at];
         Dot {
+            number: point.index,
             value,
             is_broken: !rules.is_empty(),
             title: format!(
@@ -452,11 +457,16 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
     let more = if chart.continuation_token.is_some() { "the first 1,000 points" } else { "" };
     let mut html = format!(
         "<figure><figcaption>Control chart of the values <span class=\"note\">{more}</span>\
-         </figcaption>{}</figure>\n<figure><figcaption>Control chart of the ranges</figcaption>{}\
-         </figure>\n",
-        dots(&format!("Control chart of {}", series.name), &values, &lines(&chart.limits)),
-        dots(&format!("Ranges of {}", series.name), &ranges, &lines(&chart.range_limits))
+         </figcaption>{}</figure>\n",
+        dots(&format!("Control chart of {}", series.name), &values, &lines(&chart.limits))
     );
+    // One value has no range.
+    if !ranges.is_empty() {
+        html.push_str(&format!(
+            "<figure><figcaption>Control chart of the ranges</figcaption>{}</figure>\n",
+            dots(&format!("Ranges of {}", series.name), &ranges, &lines(&chart.range_limits))
+        ));
+    }
     let limits =
         [("values", &chart.limits), ("ranges", &chart.range_limits)].map(|(of, limits)| {
             vec![

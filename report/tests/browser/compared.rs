@@ -17,8 +17,8 @@ fn pictures_of_a_product_are_at_the_numbers_of_its_tables() {
         browser.show_page(&path);
         let compared = browser.run(COMPARED);
         let pictures = json!({
-            "Yield": 1, "Failures": 1, "Histogram": 3, "Control chart of the values": 3,
-            "Control chart of the ranges": 3,
+            "Yield": 1, "Failures": 1, "Histogram": 2, "Control chart of the values": 2,
+            "Control chart of the ranges": 2,
         });
         assert_eq!(compared, json!([[], pictures]), "{:?}", browser.engine);
     });
@@ -66,11 +66,6 @@ const COMPARED: &str = r"
         rows.forEach((row, at) => is('failures', number(bars[at], 'y'), up(Number(rows[0][1]))(Number(row[1]))));
       } else if (name[1] === 'Histogram') {
         const rows = behind(figure, 'The ranges').map((row) => row.map(Number));
-        // A measurement of texts has neither ranges nor points.
-        if (rows.length === 0) {
-          if (bars.length > 0) { problems.push('bars of nothing'); }
-          continue;
-        }
         const most = Math.max(...rows.map((row) => row[2]));
         const last = bars[bars.length - 1];
         const x = scale(rows[0][0], number(bars[0], 'x'), rows[rows.length - 1][1], number(last, 'x') + number(last, 'width'));
@@ -88,10 +83,6 @@ const COMPARED: &str = r"
         }
       } else {
         const isRanges = name[1].endsWith('ranges');
-        if (behind(figure, 'The points').length === 0) {
-          if (svg.querySelector('circle')) { problems.push('dots of nothing'); }
-          continue;
-        }
         const [, center, lower, upper] = behind(figure, 'The control limits')[isRanges ? 1 : 0].map(Number);
         const lines = limits(svg);
         const y = scale(center, lines.get('center')[1], upper, lines.get('upper')[1]);

@@ -95,7 +95,11 @@ fn pages_look_as_before() {
             "document.querySelectorAll('details').forEach((step) => { step.open = true; })",
         ),
         ("product", &product, ""),
-        ("product-charts", &product, "document.querySelector('h3').scrollIntoView()"),
+        (
+            "product-charts",
+            &product,
+            "Array.from(document.querySelectorAll('h3')).find((title) => title.innerText.includes('VOUT')).scrollIntoView()",
+        ),
         ("store", &store, ""),
         // Without the health, of which much differs.
         (

@@ -31,13 +31,13 @@ impl WebDriver {
         let body = if method == "GET" { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        stream.set_nodelay(true).unwrap();
         let length = body.len();
-        write!(
-            stream,
+        let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
+        );
+        stream.write_all(request.as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);
         let mut length = 0;
         let mut line = String::new();

@@ -18,6 +18,7 @@ impl Marionette {
     pub fn begin(port: u16) -> Self {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        stream.set_nodelay(true).unwrap();
         let session = Self { stream: RefCell::new(BufReader::new(stream)), commands: Cell::new(0) };
         assert_eq!(session.read()["marionetteProtocol"], 3);
         session.command("WebDriver:NewSession", &json!({}));
@@ -29,7 +30,9 @@ impl Marionette {
         let number = self.commands.get() + 1;
         self.commands.set(number);
         let text = json!([0, number, name, parameters]).to_string();
-        write!(self.stream.borrow_mut().get_mut(), "{}:{text}", text.len()).unwrap();
+        // In one piece: of small pieces, TCP holds each back until the one before has arrived.
+        let message = format!("{}:{text}", text.len());
+        self.stream.borrow_mut().get_mut().write_all(message.as_bytes()).unwrap();
         let mut answer = self.read();
         assert_eq!((&answer[0], &answer[1]), (&json!(1), &json!(number)), "{name}");
         assert!(answer[2].is_null(), "{name}: {}", answer[2]);

@@ -4,6 +4,7 @@ mod engine;
 mod http;
 mod marionette;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ pub struct Browser {
     // Ends before its profile is removed.
     _running: Vec<Running>,
     home: tempfile::TempDir,
+    /// Where the wheel is.
+    turned: Cell<i32>,
 }
 
 /// Time that a download has.
@@ -49,7 +52,7 @@ impl Browser {
     pub fn open(engine: Engine) -> Self {
         let home = tempfile::tempdir().unwrap();
         let (wire, running) = engine.start(home.path());
-        let browser = Self { engine, wire, _running: running, home };
+        let browser = Self { engine, wire, _running: running, home, turned: Cell::new(0) };
         // The page that it begins with goes on loading.
         browser.command(&NAVIGATE, &json!({"url": "about:blank"}));
         browser
@@ -215,6 +218,9 @@ impl Browser {
 
     /// Turns the wheel at a place of the window.
     pub fn turn_wheel(&self, x: &Value, y: &Value, by: i32) {
+        // The driver of WebKit turns to a place of the wheel, and others by a distance.
+        let by = if self.engine == Engine::WebKit { self.turned.get() + by } else { by };
+        self.turned.set(by);
         self.act(&json!([{"type": "wheel", "id": "wheel", "actions": [
             {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": by, "duration": 0}]}]));
     }
