@@ -74,7 +74,12 @@ class Chart {
         stroke: () => colours.of(this.colour),
         width: 1,
         spanGaps: false,
-        points: { show: () => this.points.x.length * 12 < this.plot.bbox.width, size: 5 },
+        points: {
+          show: () => this.points.x.length * 12 < this.plot.bbox.width,
+          filter: (plot, series, areShown) => (areShown ? null : this.alone()),
+          fill: () => colours.of(this.colour),
+          size: 5,
+        },
       }],
       axes: [
         {
@@ -105,6 +110,13 @@ class Chart {
         setCursor: [(plot) => this.view.hover(this, plot)],
       },
     };
+  }
+
+  // The samples between gaps, to which no line leads.
+  alone() {
+    const { y } = this.points;
+    const isGap = (at) => y[at] === null || y[at] === undefined;
+    return y.map((value, at) => at).filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
   }
 
   partOfX(place) {

@@ -274,7 +274,11 @@ mod tests {
             wide.contains("a&quot;b") && wide.contains("&lt;c&gt;") && wide.contains("&lt;t&gt;")
         );
         let range = Range { lower: -f64::MAX, upper: f64::MAX, count: 3 };
-        no_odd_number(&histogram("a", &[range], &[(0.0, "low")]));
+        let wide = histogram("a", &[range], &[(0.0, "low")]);
+        no_odd_number(&wide);
+        // The line of a limit is seen on a bar as well.
+        assert!(wide.find("class=\"around\"") < wide.find("class=\"limit\""), "{wide}");
+        assert!(wide.find("<rect") < wide.find("class=\"around\""), "{wide}");
     }
 
     #[test]

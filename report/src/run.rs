@@ -392,8 +392,9 @@ fn add_tables(
     }
     if thinned > 0 {
         let of = grouped(thinned as u64);
+        let tables = if thinned == 1 { "table" } else { "tables" };
         let note = format!(
-            "<p class=\"text\">Of {of} tables below, this page has the lowest and the highest \
+            "<p class=\"text\">Of {of} {tables} below, this page has the lowest and the highest \
              sample of each interval of rows and the rows around places that matter, so that it \
              stays short. <code>report run --full</code> writes every row.</p>\n"
         );

@@ -20,7 +20,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// At night in a build in release; with each change the bytes alone, of fewer samples.
+/// At night; with each change the bytes alone, of fewer samples. How long writing takes is a matter of
+/// builds in release alone.
 #[test]
 fn many_samples_are_written_and_drawn_in_time() {
     let bench = Bench::new();
@@ -29,7 +30,8 @@ fn many_samples_are_written_and_drawn_in_time() {
     let table = waves(&bench.session, rows, spike);
     let mut page = String::new();
     let mut written = Vec::new();
-    for _ in 0..if sizes::does("report_compared") { 5 } else { 1 } {
+    let is_timed = sizes::does("report_compared") && !cfg!(debug_assertions);
+    for _ in 0..if is_timed { 5 } else { 1 } {
         let start = Instant::now();
         page = plot_html(&bench.session, &table, &PlotOptions::new()).unwrap();
         written.push(start.elapsed().as_secs_f64());
@@ -40,7 +42,7 @@ fn many_samples_are_written_and_drawn_in_time() {
     if !sizes::does("report_compared") {
         return;
     }
-    assert!(written <= WRITTEN_MAX.as_secs_f64(), "{written}");
+    assert!(!is_timed || written <= WRITTEN_MAX.as_secs_f64(), "{written}");
     let path = bench.write("speed.html", &page);
     each_engine(|browser| is_drawn_in_time(browser, &path));
 }
@@ -56,10 +58,12 @@ fn is_drawn_in_time(browser: &Browser, path: &Path) {
     for at in 0..TIMES {
         let place = at as f64 / TIMES as f64;
         zooms.push(number(&format!(
-            "const w = stationdb.waveforms[0]; w.showAll();
+            "const w = stationdb.waveforms[0];
+             // A pixel that is read has been drawn; else the picture before would be drawn with this one.
+             const drawn = () => w.charts.forEach(chart => chart.plot.ctx.getImageData(0, 0, 1, 1));
+             w.showAll(); drawn();
              const begin = performance.now();
-             w.zoom(0.01, w.from + (w.to - w.from) * {place});
-             w.charts.forEach(chart => chart.plot.ctx.getImageData(0, 0, 1, 1));
+             w.zoom(0.01, w.from + (w.to - w.from) * {place}); drawn();
              return performance.now() - begin;"
         )));
     }

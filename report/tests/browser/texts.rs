@@ -1,9 +1,15 @@
 //! What a page shows as text, and what it may do.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stationdb::Control;
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
+use stationdb::results::{
+    CreateResultRequest, CreateStepRequest, NamedValue, ResultWithSteps, StatusType, StepData,
+    TestResultId,
+};
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{
     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
@@ -92,14 +98,49 @@ fn hostile_texts_are_shown_as_text() {
     });
 }
 
+/// A result whose texts are all `name`, with a property, a file, and a step with what a step may say.
+fn result_of(bench: &Bench, name: &str, text: &str) -> TestResultId {
+    let file = UploadFileRequest::new().name(name);
+    let file = bench.session.upload_file(&mut &b"x"[..], file, &Control::default()).unwrap();
+    let parameter = [
+        ("name", name),
+        ("measurement", "1"),
+        ("units", name),
+        ("lowLimit", "0"),
+        ("highLimit", "0.5"),
+        ("comparisonType", name),
+        ("status", name),
+        (name, name),
+    ];
+    let parameter = parameter.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let value = || NamedValue::new(name, json!(name));
+    let step = CreateStepRequest::new()
+        .name(name)
+        .step_type(name)
+        .status(StatusType::Failed)
+        .data(StepData::new().text(text).parameters([BTreeMap::from(parameter)]))
+        .inputs([value()])
+        .outputs([value()]);
+    let mut result = CreateResultRequest::new()
+        .part_number(name)
+        .serial_number(name)
+        .program_name(name)
+        .operator(name)
+        .host_name(name)
+        .system_id(name)
+        .status(StatusType::Failed)
+        .keywords([name])
+        .file_ids([file.as_str()]);
+    result.properties = Some(BTreeMap::from([(name.to_owned(), Some(text.to_owned()))]));
+    let result = ResultWithSteps::new(result).steps([step]);
+    let made = bench.session.append_results(&[result]).unwrap().into_result().unwrap();
+    made.results[0].id.clone().unwrap()
+}
+
 /// Pages of a result, a product and a store that are all called like the text, and their scripts.
 fn of_results(bench: &Bench, number: usize, text: &str) -> Vec<(PathBuf, usize)> {
     let name: String = text.chars().take(200).collect();
-    let run = Run::begin(&name, &name, &name).operator(&name).start(&bench.session).unwrap();
-    let step = run.step(&name).measure(&name, 1.0, &name).limits(0.0, 0.5);
-    step.measure_text(&name, &name).finish().unwrap();
-    let id = run.id().clone();
-    run.finish().unwrap();
+    let id = result_of(bench, &name, text);
     let pages = [
         ("run", run_html(&bench.session, &id, &RunOptions::new()).unwrap()),
         ("product", product_html(&bench.session, &name, &ProductOptions::new()).unwrap()),

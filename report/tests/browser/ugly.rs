@@ -154,6 +154,32 @@ fn ugly_tables_are_drawn_as_well_as_others() {
     });
 }
 
+/// A sample between two gaps has no line, and is seen all the same.
+#[test]
+fn samples_between_gaps_are_seen() {
+    let bench = Bench::new();
+    let values = (0..1_000).map(|at| (at % 2 == 0).then(|| (f64::from(at) / 80.0).sin()));
+    let columns = [("volts".to_owned(), values.collect())];
+    let id = table(&bench, "Gaps", numbers(0..1_000), &columns);
+    let path = bench.write("gaps.html", &plot(&bench, &id, &PlotOptions::new()));
+    each_engine(|browser| {
+        browser.show_page(&path);
+        let seen = browser.run(
+            "const chart = stationdb.waveforms[0].charts[0];
+             const { plot, points } = chart;
+             const { data, width } = plot.ctx.getImageData(0, 0, plot.ctx.canvas.width, plot.ctx.canvas.height);
+             const samples = points.x.map((x, at) => at).filter((at) => points.y[at] !== null);
+             return [samples.length, samples.filter((at) => {
+               const left = Math.round(plot.valToPos(chart.partOfX(points.x[at]), 'x', true));
+               const top = Math.round(plot.valToPos(chart.partOfY(points.y[at]), 'y', true));
+               const [r, , b, a] = data.subarray((top * width + left) * 4);
+               return a > 100 && b - r > 40;
+             }).length]",
+        );
+        assert_eq!(seen, json!([500, 500]), "{:?}", browser.engine);
+    });
+}
+
 /// Times before 1970, on the days on which New York changes its clock, and all that a column may have.
 #[test]
 fn times_of_all_ages_are_on_the_axis() {

@@ -3,8 +3,10 @@
 mod engine;
 mod http;
 mod marionette;
+mod shared;
 
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,7 @@ use stationdb::serde_json::{self, Value, json};
 
 pub use engine::{Engine, engines};
 use engine::{Running, Wire, console_of_webkit};
+pub use shared::each_engine;
 
 /// One browser, which is closed with this.
 pub struct Browser {
@@ -39,23 +42,19 @@ const PRINT: Command = Command("POST", "/print", "WebDriver:Print");
 const ACT: Command = Command("POST", "/actions", "WebDriver:PerformActions");
 const END: Command = Command("DELETE", "", "WebDriver:DeleteSession");
 
-/// Runs a test in a browser of each engine, one after the other.
-pub fn each_engine(test: impl Fn(&Browser)) {
-    for engine in engines() {
-        let browser = Browser::open(engine);
-        test(&browser);
-        browser.says_nothing();
-    }
-}
-
 impl Browser {
     pub fn open(engine: Engine) -> Self {
         let home = tempfile::tempdir().unwrap();
         let (wire, running) = engine.start(home.path());
         let browser = Self { engine, wire, _running: running, home, turned: Cell::new(0) };
         // The page that it begins with goes on loading.
-        browser.command(&NAVIGATE, &json!({"url": "about:blank"}));
+        browser.show_nothing();
         browser
+    }
+
+    /// Leaves the page.
+    fn show_nothing(&self) {
+        self.command(&NAVIGATE, &json!({"url": "about:blank"}));
     }
 
     /// Opens a file, and waits until it is loaded.
@@ -169,7 +168,11 @@ impl Browser {
         let begun = Instant::now();
         loop {
             match std::fs::read_to_string(&path) {
-                Ok(text) if !text.is_empty() => return Some(text),
+                Ok(text) if !text.is_empty() => {
+                    // Another one of this name would get another name.
+                    std::fs::remove_file(&path).unwrap();
+                    return Some(text);
+                }
                 other => assert!(begun.elapsed() < SAVED_MAX, "{}: {other:?}", path.display()),
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -236,8 +239,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.command(&END, &json!({}));
-        }
+        // Also after a test that failed: the driver alone would leave its browser.
+        let end = AssertUnwindSafe(|| self.command(&END, &json!({})));
+        let ended = std::panic::catch_unwind(end);
+        assert!(ended.is_ok() || std::thread::panicking());
     }
 }
