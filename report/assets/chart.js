@@ -91,7 +91,7 @@ class Chart {
           values: () => this.splits.places.map((place) => axis.textOfX(x, place, this.splits.step)),
         },
         {
-          stroke: ink, grid, ticks: grid, size: 76, font: "12px system-ui, sans-serif",
+          stroke: ink, grid, ticks: grid, size: 88, font: "12px system-ui, sans-serif",
           splits: () => {
             this.splitsOfY = axis.placesOfY(this.low, this.high, 5);
             return this.splitsOfY.places.map((place) => this.partOfY(place));

@@ -4,8 +4,8 @@ use stationdb::serde_json::json;
 
 use crate::driver::Browser;
 
-/// Answers with what is wrong with the page: it is wider than the window; texts of a picture are cut or
-/// over each other; a text has a contrast below 4.5; a control has no name, or the keyboard does not
+/// Answers with what is wrong with the page: it is wider than the window; texts of a picture or beside an
+/// axis are cut, or over each other; a text has a contrast below 4.5; a control has no name, or the keyboard does not
 /// reach it; a chart has no table.
 const PROBLEMS: &str = r"
     const problems = [];
@@ -28,6 +28,17 @@ const PROBLEMS: &str = r"
           if (width > 1 && height > 4) { problems.push(`${name}: over each other: ${text}, ${other}`); }
         }
       });
+    }
+
+    // The texts beside the axes that scripts draw have their room, less the ticks and a space.
+    for (const chart of stationdb.waveforms.flatMap((waveform) => waveform.charts)) {
+      const { ctx, bbox, axes } = chart.plot;
+      ctx.save();
+      ctx.font = 12 * devicePixelRatio + 'px system-ui, sans-serif';
+      for (const text of axes[1].values()) {
+        if (ctx.measureText(text).width > bbox.left - 15 * devicePixelRatio) { problems.push(`cut beside the axis: ${text}`); }
+      }
+      ctx.restore();
     }
 
     const rgb = (colour) => colour.match(/[\d.]+/g).map(Number);

@@ -84,6 +84,9 @@ fn plots(bench: &Bench) -> Vec<(&'static str, String)> {
     ];
     let id = table(bench, "Nothing to draw", numbers(0..30), &undrawn);
     pages.push(("undrawn", plot(bench, &id, &options)));
+    let millions = (0..30).map(|at| Some(f64::from(at) * -300_000.0)).collect();
+    let id = table(bench, "Millions", numbers(0..30), &one("counts", millions));
+    pages.push(("millions", plot(bench, &id, &options)));
     let id = table(bench, "One row", numbers([5]), &one("volts", vec![Some(1.5)]));
     pages.push(("one row", plot(bench, &id, &options)));
     let id = table(bench, "No rows", numbers([]), &one("volts", vec![]));
