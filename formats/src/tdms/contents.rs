@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use stationdb::tables::readers::foreign;
 use stationdb::{Control, Error, Result};
 
+use super::extended::Lost;
 use super::input::{Input, damaged};
 use super::layout::{Layout, Layouts, Listed};
 use super::segment::{INDEX_MARK, LEAD_IN, LeadIn, MARK, ObjectFields, Path, RawData, RawIndex};
@@ -69,9 +70,10 @@ struct Pass<'i> {
     form: (bool, bool),
     /// Names and texts that are not UTF-8.
     replaced: u64,
-    /// The sizes of values that are not read, and the number of properties that have such values.
+    /// The sizes of values that metadata do not tell.
     sizes: Sizes,
-    left_out: u64,
+    /// What doubles lose of properties.
+    lost: Lost,
     version: Option<u32>,
     /// Segments that were finished and have a part of a chunk, and where the first one is.
     partial: (u64, u64),
@@ -111,7 +113,7 @@ pub(super) fn read(input: &mut Input, control: &Control) -> Result<Contents> {
         form: (false, false),
         replaced: 0,
         sizes: Sizes::default(),
-        left_out: 0,
+        lost: Lost::default(),
         version: None,
         partial: (0, 0),
         warnings: Vec::new(),
@@ -143,11 +145,14 @@ impl Pass<'_> {
                 self.replaced
             ));
         }
-        if self.left_out > 0 {
-            self.warnings.push(format!(
-                "{} properties have extended-precision floats, which are not read, and are left out",
-                self.left_out
-            ));
+        self.warnings.append(&mut self.lost.told("properties"));
+        // A file has them in one size.
+        if let Some(size) = self.sizes.extended {
+            for part in self.objects.iter_mut().flat_map(|object| &mut object.parts) {
+                if let Kind::Extended(unknown) = &mut part.kind {
+                    *unknown = size;
+                }
+            }
         }
         Ok(Contents { objects: self.objects, layouts: self.layouts, warnings: self.warnings })
     }
@@ -270,7 +275,7 @@ impl Pass<'_> {
 
     fn object(&mut self, found: ObjectFields<'_>) -> Result<()> {
         let number = self.number(found.path, found.at)?;
-        self.left_out += found.unread.len() as u64;
+        self.lost += found.lost;
         if let Some(object) = self.objects.get_mut(number) {
             for (name, value) in found.properties {
                 let Some(value) = value else { continue };
@@ -331,6 +336,9 @@ impl Pass<'_> {
                 Some(RawIndex::Plain { kind, .. }) => {
                     (vec![Part { kind: *kind, scaler: None }], false)
                 }
+                Some(RawIndex::Unread(index)) if index.is_extended() => {
+                    (vec![Part { kind: Kind::Extended(0), scaler: None }], false)
+                }
                 Some(RawIndex::Unread(index)) => {
                     unread = Some((index.code, index.at));
                     (Vec::new(), false)
@@ -367,7 +375,7 @@ impl Pass<'_> {
         let len = end - data;
         if !layout.is_known {
             if is_unfinished {
-                let what = "it has values that are not read, so none of its values are found";
+                let what = "the size of some of its values is not known, so none of them are found";
                 self.unfinished(lead.at, what);
             }
             self.layout = Some((layout, number));

@@ -107,7 +107,7 @@ pub(super) fn numbers<T: Number>(
         Kind::U64 => numbers!(bytes, stride, is_big, out, u64, T::of_unsigned),
         Kind::F32 | Kind::C32 => numbers!(bytes, stride, is_big, out, f32, T::of_single),
         Kind::F64 | Kind::C64 => numbers!(bytes, stride, is_big, out, f64, T::of_double),
-        Kind::Void | Kind::Text | Kind::Time => {}
+        Kind::Void | Kind::Text | Kind::Time | Kind::Extended(_) => {}
     }
 }
 

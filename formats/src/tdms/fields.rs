@@ -50,6 +50,15 @@ impl<'b> Fields<'b> {
         Ok(out)
     }
 
+    /// The bytes of a number of a size that metadata do not have, the lowest first.
+    pub(super) fn ordered(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut out = self.take(len)?.to_vec();
+        if self.is_big {
+            out.reverse();
+        }
+        Ok(out)
+    }
+
     pub(super) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }

@@ -86,7 +86,11 @@ impl Layout {
                 Some(RawIndex::Unread(_)) if !is_known => {}
                 Some(RawIndex::Unread(index)) => {
                     let (bytes, size) = sizes.of(index);
-                    plain.push((listed.object, Kind::Void, index.count, bytes, Some(size)));
+                    let kind = match sizes.extended.filter(|_| index.is_extended()) {
+                        Some(size) => Kind::Extended(size),
+                        None => Kind::Void,
+                    };
+                    plain.push((listed.object, kind, index.count, bytes, Some(size)));
                 }
                 Some(RawIndex::Daqmx(index)) => daqmx.push((listed.object, index)),
                 None => return Err(fault("an object has raw data that were never described")),

@@ -14,6 +14,7 @@ mod contents;
 mod cursor;
 mod decode;
 mod export;
+mod extended;
 mod fields;
 mod input;
 mod layout;

@@ -19,6 +19,7 @@ use super::axis::Axis;
 use super::contents::Contents;
 use super::cursor::{Cursor, Piece, text_rows, texts};
 use super::decode::{self, Number, Times};
+use super::extended::{self, Lost};
 use super::input::{Input, Spread};
 use super::tables::{Planned, Table, Values};
 use super::time::TimeStep;
@@ -45,6 +46,8 @@ struct Told {
     between: u64,
     /// Texts that are not UTF-8.
     replaced: u64,
+    /// Extended-precision floats that are others as doubles.
+    lost: Lost,
 }
 
 /// The rows of the tables of a file.
@@ -63,6 +66,8 @@ pub(super) struct TableRows {
     beyond: BTreeSet<String>,
     has_new: bool,
     told: BTreeMap<String, Told>,
+    /// What doubles lose of the values of the column that is read.
+    lost: Lost,
 }
 
 impl TableRows {
@@ -79,6 +84,7 @@ impl TableRows {
             beyond: BTreeSet::new(),
             has_new: false,
             told: BTreeMap::new(),
+            lost: Lost::default(),
         }
     }
 
@@ -166,6 +172,10 @@ impl TableRows {
             let array = self
                 .array(planned, data_type, rows)
                 .map_err(|error| at_cell(error, self.row, name))?;
+            let lost = std::mem::take(&mut self.lost);
+            if lost != Lost::default() {
+                self.told(planned).lost += lost;
+            }
             fields.push(Field::new(name, array.data_type().clone(), false));
             arrays.push(array);
         }
@@ -214,7 +224,9 @@ impl TableRows {
                     Kind::U32 | Kind::I64 => self.primitive::<Int64Type>(key, whole, rows)?,
                     Kind::U64 => self.unsigned(planned, key, wanted, rows)?,
                     Kind::F32 | Kind::C32 => self.primitive::<Float32Type>(key, whole, rows)?,
-                    Kind::F64 | Kind::C64 => self.primitive::<Float64Type>(key, whole, rows)?,
+                    Kind::F64 | Kind::C64 | Kind::Extended(_) => {
+                        self.primitive::<Float64Type>(key, whole, rows)?
+                    }
                     Kind::Bool => {
                         let mut values = Vec::with_capacity(count);
                         self.pieces(key, false, rows, &mut |input, piece| {
@@ -260,7 +272,7 @@ impl TableRows {
         rows: u64,
     ) -> Result<MutableBuffer> {
         let mut values = MutableBuffer::from_len_zeroed(rows as usize * size_of::<T>());
-        let mut from = 0;
+        let (mut from, mut lost) = (0, Lost::default());
         let size = kind.size().unwrap_or_default();
         let (before, size) = match half {
             None => (0, size),
@@ -279,6 +291,9 @@ impl TableRows {
                 let end = from + decode::count(bytes, stride);
                 let out = values.typed_data_mut::<T>().get_mut(from..end).unwrap_or_default();
                 match bit {
+                    None if matches!(kind, Kind::Extended(_)) => {
+                        extended::numbers(size, is_big, bytes, stride, out, &mut lost);
+                    }
                     None => decode::numbers(kind, is_big, bytes, stride, out),
                     Some(bit) => decode::bits((kind, bit), is_big, bytes, stride, out),
                 }
@@ -286,6 +301,7 @@ impl TableRows {
                 Ok(())
             })
         })?;
+        self.lost += lost;
         Ok(values)
     }
 
@@ -429,6 +445,7 @@ impl RowSource for TableRows {
         let Some(table) = self.table() else { return Vec::new() };
         let mut warnings = table.warnings.clone();
         for (name, told) in &self.told {
+            warnings.append(&mut told.lost.told(&format!("column {name:?}")));
             if told.between > 0 {
                 let unit = if self.beyond.contains(name) { "micro" } else { "nano" };
                 warnings.push(format!(

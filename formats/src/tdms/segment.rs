@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stationdb::{Error, Result};
 
+use super::extended::{self, Lost};
 use super::fields::Fields;
 use super::input::damaged;
 use super::types::{Kind, Value};
@@ -125,8 +126,9 @@ pub(super) struct ObjectFields<'b> {
     pub(super) at: u64,
     pub(super) raw: RawData,
     pub(super) properties: Vec<(String, Option<Value>)>,
-    /// Properties whose type is not read.
-    pub(super) unread: Vec<String>,
+    /// How many properties are extended-precision floats, and what doubles lose of these.
+    pub(super) extended: usize,
+    pub(super) lost: Lost,
 }
 
 impl<'b> ObjectFields<'b> {
@@ -148,8 +150,7 @@ impl<'b> ObjectFields<'b> {
             });
             match found {
                 Ok(objects)
-                    if fields.is_at_end()
-                        || objects.iter().all(|object| object.unread.is_empty()) =>
+                    if fields.is_at_end() || objects.iter().all(|object| object.extended == 0) =>
                 {
                     return Ok(objects);
                 }
@@ -162,15 +163,15 @@ impl<'b> ObjectFields<'b> {
         match failed.filter(|_| !is_misled) {
             Some(error) => Err(error),
             None => Err(Error::unsupported(format!(
-                "a property in the metadata at byte {at} of the TDMS file has extended-precision \
-                 floats, which are not read, and their bytes do not lead to the end of the \
-                 metadata; write another value, or leave it out"
+                "a property in the metadata at byte {at} of the TDMS file is an extended-precision \
+                 float, and in none of the sizes of these its bytes lead to the end of the metadata; \
+                 write another value, or leave it out"
             ))),
         }
     }
 
-    /// Reads the next object. An extended-precision float takes `extended` bytes.
-    fn read(fields: &mut Fields<'b>, extended: usize) -> Result<Self> {
+    /// Reads the next object. An extended-precision float takes `size` bytes.
+    fn read(fields: &mut Fields<'b>, size: usize) -> Result<Self> {
         let at = fields.position();
         let path = fields.text()?;
         let raw = match fields.u32()? {
@@ -190,7 +191,8 @@ impl<'b> ObjectFields<'b> {
             }
         };
         let count = fields.count(8, "properties")?;
-        let (mut properties, mut unread) = (Vec::with_capacity(count), Vec::new());
+        let mut properties = Vec::with_capacity(count);
+        let (mut extended, mut lost) = (0, Lost::default());
         for _ in 0..count {
             let name = String::from_utf8_lossy(fields.text()?).into_owned();
             let at = fields.position();
@@ -198,8 +200,9 @@ impl<'b> ObjectFields<'b> {
             match Kind::of_code(code) {
                 Some(kind) => properties.push((name, Value::read(fields, kind)?)),
                 None if unread::is_extended(code) => {
-                    fields.take(extended)?;
-                    unread.push(name);
+                    let value = extended::double(&fields.ordered(size)?, &mut lost);
+                    properties.push((name, Some(Value::Double(value))));
+                    extended += 1;
                 }
                 None => {
                     return Err(Error::unsupported(format!(
@@ -211,7 +214,7 @@ impl<'b> ObjectFields<'b> {
                 }
             }
         }
-        Ok(Self { path, at, raw, properties, unread })
+        Ok(Self { path, at, raw, properties, extended, lost })
     }
 }
 

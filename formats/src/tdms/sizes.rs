@@ -1,10 +1,10 @@
-//! How many bytes values take that are not read, found from the bytes of their segments.
+//! How many bytes values take whose metadata do not tell it, found from the bytes of their segments.
 
 use stationdb::{Error, Result};
 
 use super::layout::Listed;
 use super::segment::{LeadIn, RawIndex};
-use super::unread::{EXTENDED_BYTES, Sizes, is_extended, name};
+use super::unread::{EXTENDED_BYTES, Sizes, name};
 
 /// Bytes of the chunks of objects: what is known, and the number of floats whose size is not.
 #[derive(Default)]
@@ -39,7 +39,8 @@ pub(super) fn learn(
         match &listed.raw {
             Some(RawIndex::Unread(index)) => match index.bytes {
                 Some(known) => bytes.known = bytes.known.saturating_add(known),
-                None if is_extended(index.code) => {
+                None if index.is_extended() => {
+                    has_others |= index.count > 0;
                     bytes.extended = bytes.extended.saturating_add(index.count);
                 }
                 None if index.count > 0 => unknown = unknown.or(Some(*index)),
@@ -53,8 +54,9 @@ pub(super) fn learn(
         }
     }
     if bytes.extended > 0 && sizes.extended.is_none() && !is_unfinished && unknown.is_none() {
-        let fits = |size: &u64| {
-            bytes.chunk(*size).is_some_and(|chunk| chunk > 0 && len.is_multiple_of(chunk))
+        let fits = |size: &u8| {
+            let chunk = bytes.chunk((*size).into());
+            chunk.is_some_and(|chunk| chunk > 0 && len.is_multiple_of(chunk))
         };
         let mut fitting = EXTENDED_BYTES.into_iter().filter(fits);
         sizes.extended = fitting.next().filter(|_| len > 0 && fitting.next().is_none());
@@ -71,9 +73,8 @@ pub(super) fn learn(
     });
     let (what, at) = of.map_or_else(Default::default, |of| (name(of.code), of.at));
     Err(Error::unsupported(format!(
-        "the TDMS file has {what}, at byte {at}, which are not read, and the segment at byte \
-         {} does not tell how many bytes they take, so the other values of it are not found; \
-         write other values, or leave them out",
+        "the TDMS file has {what}, at byte {at}, and the segment at byte {} does not tell how many \
+         bytes they take, so its values are not found; write other values, or leave them out",
         lead.at
     )))
 }

@@ -280,7 +280,7 @@ fn data_type(kind: Kind) -> DataType {
         Kind::I8 | Kind::I16 | Kind::I32 | Kind::U8 | Kind::U16 => DataType::Int32,
         Kind::U32 | Kind::I64 | Kind::U64 => DataType::Int64,
         Kind::F32 | Kind::C32 => DataType::Float32,
-        Kind::F64 | Kind::C64 => DataType::Float64,
+        Kind::F64 | Kind::C64 | Kind::Extended(_) => DataType::Float64,
         Kind::Bool => DataType::Bool,
         Kind::Time => DataType::TimestampNanos,
         Kind::Text | Kind::Void => DataType::String,
@@ -345,11 +345,11 @@ fn values(
 ) -> Vec<(String, Values, DataType, String)> {
     let raw = |number: usize, part: Part| {
         let values = Values::Part { object: at, part: number, kind: part.kind };
-        (
-            values,
-            data_type(part.kind),
-            format!("the channel has values of type {}", part.kind.name()),
-        )
+        let mut why = format!("the channel has values of type {}", part.kind.name());
+        if let Kind::Extended(size) = part.kind {
+            why.push_str(&format!(", in {size} bytes, and each is the nearest double"));
+        }
+        (values, data_type(part.kind), why)
     };
     match scaling {
         Some(Scaling { result: Source::Part(number), .. }) => {

@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Time,
     C32,
     C64,
+    /// Extended-precision floats of so many bytes.
+    Extended(u8),
 }
 
 impl Kind {
@@ -78,6 +80,7 @@ impl Kind {
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::C32 => 8,
             Self::Time | Self::C64 => 16,
+            Self::Extended(size) => size as usize,
             Self::Text => return None,
         })
     }
@@ -106,6 +109,7 @@ impl Kind {
             Self::Time => "timestamps",
             Self::C32 => "CSG",
             Self::C64 => "CDB",
+            Self::Extended(_) => "EXT",
         }
     }
 }
@@ -148,6 +152,8 @@ impl Value {
                 let all = u128::from_le_bytes(fields.array()?);
                 Self::Time(Moment { seconds: (all >> 64) as i64, fraction: all as u64 })
             }
+            // Their size is known to who reads them.
+            Kind::Extended(_) => return Ok(None),
             Kind::C32 => {
                 let parts = [fields.array()?, fields.array()?].map(f32::from_le_bytes);
                 Self::Complex(parts[0].into(), parts[1].into())

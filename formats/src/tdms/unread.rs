@@ -1,8 +1,8 @@
-//! Channels of types that are not read: they are left out, and the values around theirs are found
-//! by the bytes that theirs take.
+//! Channels of types whose values have a size that the metadata do not have: extended-precision floats,
+//! which are read, and types that are not. The latter are left out. The values around them are found by
+//! the bytes that theirs take.
 //!
-//! The metadata of a file do not have the size of such values. What must hold: a size is taken only
-//! if no other one fits the bytes of the segment.
+//! What must hold: a size is taken only if no other one fits the bytes of the segment.
 
 use stationdb::{Error, Result};
 
@@ -13,14 +13,14 @@ const EXTENDED: [u32; 2] = [11, 0x1b];
 const FIXED_POINT: u32 = 0x4f;
 
 /// Bytes that an extended-precision float takes on the platforms of LabVIEW, the most likely first.
-pub(super) const EXTENDED_BYTES: [u64; 3] = [16, 10, 12];
+pub(super) const EXTENDED_BYTES: [u8; 3] = [16, 10, 12];
 
 /// Whether the code is that of extended-precision floats.
 pub(super) fn is_extended(code: u32) -> bool {
     EXTENDED.contains(&code)
 }
 
-/// What values of a type are that is not read, for messages.
+/// What values of a type are whose size is not told, for messages.
 pub(super) fn name(code: u32) -> String {
     match code {
         code if is_extended(code) => "extended-precision floats".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn name(code: u32) -> String {
     }
 }
 
-/// The raw data of an object whose type is not read.
+/// The raw data of an object whose values have a size that is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unread {
     pub(super) code: u32,
@@ -45,6 +45,11 @@ impl Unread {
     /// Bytes of an index with and without the bytes of a chunk.
     const PLAIN: u32 = 20;
     const WITH_BYTES: u32 = 28;
+
+    /// Whether the values are extended-precision floats that are read.
+    pub(super) fn is_extended(&self) -> bool {
+        is_extended(self.code) && self.bytes.is_none()
+    }
 
     /// Reads what follows the code in an index of `len` bytes.
     ///
@@ -70,17 +75,17 @@ impl Unread {
     }
 }
 
-/// The sizes of values that are not read, in the segments of a file.
+/// The sizes of values, in the segments of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sizes {
     /// Bytes of an extended-precision float, once a segment told them.
-    pub(super) extended: Option<u64>,
+    pub(super) extended: Option<u8>,
 }
 
 impl Sizes {
-    /// Bytes of a chunk of values that are not read, and of one of them; 0 where they are unknown.
+    /// Bytes of a chunk of such values, and of one of them; 0 where they are unknown.
     pub(super) fn of(&self, index: &Unread) -> (u64, u64) {
-        let extended = self.extended.filter(|_| is_extended(index.code)).unwrap_or_default();
+        let extended = self.extended.filter(|_| index.is_extended()).unwrap_or_default().into();
         match index.bytes {
             Some(bytes) => (bytes, bytes.checked_div(index.count).unwrap_or_default()),
             None => (index.count.saturating_mul(extended), extended),

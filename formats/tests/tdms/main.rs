@@ -4,6 +4,7 @@
 mod bytes;
 mod damage;
 mod exports;
+mod extended;
 mod huge;
 mod mapping;
 mod oracle;
