@@ -1,4 +1,5 @@
-//! Files of instruments become tables: measurement files of LabVIEW, and Touchstone.
+//! Files of instruments become tables: measurement files of LabVIEW, and Touchstone; and drawn reports of
+//! `TestStand` become results.
 
 mod lvm_bytes;
 mod lvm_files;
@@ -9,6 +10,7 @@ mod python;
 #[path = "../../../tests/common/sizes.rs"]
 mod sizes;
 mod stage;
+mod teststand_files;
 mod touchstone_bytes;
 mod touchstone_files;
 mod touchstone_rules;
