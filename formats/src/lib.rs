@@ -43,6 +43,7 @@ mod result_format;
 mod results;
 pub mod results_csv;
 mod results_file;
+mod serial;
 pub mod stdf;
 pub mod tdms;
 pub mod teststand;

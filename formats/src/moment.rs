@@ -230,6 +230,19 @@ pub(crate) fn counted(text: &str, unit: TimeUnit, comma: bool) -> Option<Moment>
 }
 
 impl Moment {
+    /// A time of day of a date, without a zone.
+    pub(crate) fn local(local: NaiveDateTime, nanos: u32) -> Self {
+        Self { local, nanos, digits: 9, offset: None }
+    }
+
+    /// The time so many milliseconds later, if it has no digits of a second.
+    pub(crate) fn with_millis(self, millis: u32) -> Self {
+        match self.digits {
+            0 => Self { nanos: self.nanos + 1_000_000 * millis.min(999), digits: 3, ..self },
+            _ => self,
+        }
+    }
+
     /// The count of the unit of a time column, or why there is none.
     pub(crate) fn count(
         &self,

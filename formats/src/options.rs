@@ -9,6 +9,7 @@ use stationdb::{Error, Result};
 use crate::csv::Encoding;
 use crate::limits;
 use crate::moment::offset;
+use crate::serial::Serial;
 use crate::zone::Zone;
 
 /// The name of a unit of time.
@@ -69,6 +70,8 @@ pub(crate) struct ImportOptions {
     pub(crate) names_zone: bool,
     /// What numbers in columns of times count since 1970 UTC.
     pub(crate) epoch: Option<TimeUnit>,
+    /// The days of a spreadsheet that they are otherwise.
+    pub(crate) serial: Option<Serial>,
     /// Whether digits of times that are finer than their column are cut off.
     pub(crate) cut_times: bool,
     /// The types of columns that are not to be inferred.
@@ -169,6 +172,7 @@ impl ImportOptions {
                 EpochUnit::Micros => TimeUnit::Microsecond,
                 EpochUnit::Nanos => TimeUnit::Nanosecond,
             }),
+            serial: None,
             cut_times: request.cut_times.unwrap_or_default(),
             types: request.column_types.clone().unwrap_or_default(),
             binary: request.binary,

@@ -11,6 +11,7 @@ use stationdb::{Error, Place, Result};
 
 use super::form::{Form, time};
 use super::layout::split_unit;
+use super::quantity::power;
 use super::quick;
 use super::records::Records;
 use super::value::{is_null, lost_of, number, small_number};
@@ -55,7 +56,7 @@ fn wider(data_type: DataType) -> DataType {
 
 fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -> String {
     let shown = shortened(text);
-    if let Some(moment) = time(text, form, options) {
+    if let Some(moment) = time(text, column.data_type, form, options) {
         if form.is_zoned && moment.offset.is_none() {
             return format!(
                 "{shown:?} has no zone, and the first rows name theirs; say with timeZone what \
@@ -83,10 +84,16 @@ fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -
             column.data_type
         );
     }
+    if let Some(days) = number(text, form.decimal_comma)
+        && let Some(why) = options.serial.map(|serial| serial.moment(days, column.data_type).err())
+    {
+        return format!("{shown:?} {}", why.unwrap_or("is no time"));
+    }
     if options.epoch.is_none() && number(text, form.decimal_comma).is_some() {
         return format!(
             "{shown:?} is not a {} value; if the numbers of this file count time since 1970, set \
-             epochUnit to S, MS, US or NS",
+             epochUnit to S, MS, US or NS; if they are dates of a spreadsheet, set preset to \
+             SPREADSHEET",
             column.data_type
         );
     }
@@ -117,9 +124,23 @@ impl Cells<'_> {
         self.records.get(row, self.at).filter(|text| !self.is_null(row, text))
     }
 
-    fn bad(&self, text: &str) -> String {
+    fn bad(&self, row: usize, text: &str) -> String {
         let (column, form) = (self.column, self.form);
         let shown = shortened(text);
+        if self.millis(row).is_none() {
+            let millis = self.form.millis.and_then(|at| self.records.get(row, at));
+            return format!(
+                "the milliseconds of {shown:?} are {:?}, which is no number from 0 to 999; set \
+                 preset to NONE to read it as plain CSV",
+                shortened(millis.unwrap_or_default())
+            );
+        }
+        if let Some(unit) = &form.unit {
+            return format!(
+                "{shown:?} is no number in {unit:?}, nor in the same unit with another prefix{}",
+                advice(column, form, text)
+            );
+        }
         if column.data_type.is_time() {
             return bad_time(text, column, form, self.options);
         }
@@ -137,7 +158,7 @@ impl Cells<'_> {
     fn fault(&self, row: usize, text: Option<&str>) -> Error {
         let (column, records) = (self.column, self.records);
         let what = match text {
-            Some(text) => self.bad(text),
+            Some(text) => self.bad(row, text),
             None => format!(
                 "column {:?} is not NULLABLE, so it cannot contain null, which {:?} is",
                 column.name,
@@ -148,22 +169,38 @@ impl Cells<'_> {
         Error::invalid(what).at(place)
     }
 
-    /// The word of a text in any spelling.
-    fn word(&self, text: &str) -> Option<u64> {
+    /// The milliseconds of the time of a row, from the field that has them: 0 if it is empty, or if
+    /// there is none. `None` for what is no number of them.
+    fn millis(&self, row: usize) -> Option<u32> {
+        let text = self.form.millis.and_then(|at| self.records.get(row, at));
+        let text = text.map(str::trim).filter(|text| !text.is_empty());
+        text.map_or(Some(0), |text| {
+            let is_digits = text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|_| is_digits)
+        })
+    }
+
+    /// The word of a text of a row in any spelling.
+    fn word(&self, row: usize, text: &str) -> Option<u64> {
         let (column, form) = (self.column, self.form);
         let comma = form.decimal_comma;
-        let text = match &form.unit {
+        let (text, power) = match &form.unit {
             Some(unit) => {
                 let (value, behind) = split_unit(text);
-                Some(value).filter(|_| behind.trim() == unit)?
+                (value, power(behind.trim(), unit)?)
             }
-            None => text,
+            None => (text, 0),
         };
         let word = match column.data_type {
             DataType::Float32 => small_number(text, comma).map(Word::word),
+            // Digits and power are one decimal number, which is rounded once.
+            DataType::Float64 if power != 0 => {
+                number(&format!("{text}e{power}"), comma).map(Word::word)
+            }
             DataType::Float64 => number(text, comma).map(Word::word),
             data_type if data_type.is_time() => {
-                let moment = time(text, form, self.options)?;
+                let moment = time(text, data_type, form, self.options)?;
+                let moment = moment.with_millis(self.millis(row)?);
                 let is_told = !form.is_zoned || moment.offset.is_some();
                 let count = moment.count(data_type, self.options.zone, self.cut).ok();
                 count.filter(|_| is_told).map(Word::word)
@@ -188,7 +225,7 @@ impl Cells<'_> {
                 Some(text) => match quick(text) {
                     Some(word) => Some(word),
                     None if !names_nulls && self.is_null(row, text) => None,
-                    None => Some(self.word(text).ok_or_else(|| self.fault(row, Some(text)))?),
+                    None => Some(self.word(row, text).ok_or_else(|| self.fault(row, Some(text)))?),
                 },
                 None => None,
             };
@@ -212,7 +249,7 @@ impl Cells<'_> {
 
     /// The word of a time in a common spelling.
     fn quick_time(&self, unit: TimeUnit, text: &str) -> Option<u64> {
-        let time = quick::time(text)?;
+        let time = quick::time(text).filter(|_| self.form.millis.is_none())?;
         let is_known = !self.form.is_zoned && matches!(self.options.zone, Zone::Utc);
         if !time.is_utc && !is_known {
             return None;

@@ -5,6 +5,7 @@ use stationdb::tables::{DataType, DateOrder, readers as cells};
 
 use super::layout::{has_unit_behind, split_unit};
 use super::odd;
+use super::quantity::{common, power};
 use super::records::Records;
 use super::value::{has_leading_zero, is_null, loses_digits, number, real};
 use crate::moment::{self, Moment};
@@ -20,8 +21,10 @@ pub(super) struct Form {
     pub(super) is_inferred: bool,
     /// Whether the first values name their zones, so that the report names none for others.
     pub(super) is_zoned: bool,
-    /// The unit behind each number.
+    /// The unit behind each number, or the one that it is converted to.
     pub(super) unit: Option<String>,
+    /// The field with the milliseconds of each time.
+    pub(super) millis: Option<usize>,
 }
 
 /// What was decided for a column, and why.
@@ -40,20 +43,20 @@ pub(super) struct Decision {
 pub(super) struct Mark {
     pub(super) is_comma: bool,
     /// A value whose point can only be a decimal mark.
-    point: Option<String>,
+    pub(super) point: Option<String>,
     /// A value whose comma may be a decimal mark or separate thousands, where nothing decides.
     unknown: Option<String>,
 }
 
 /// The line and text of the first value that fails a test.
-fn first_other<'r>(
+pub(super) fn first_other<'r>(
     texts: &[(u64, &'r str)],
     passes: impl Fn(&str) -> bool,
 ) -> Option<(u64, &'r str)> {
     texts.iter().find(|(_, text)| !passes(text)).copied()
 }
 
-fn shown((line, text): (u64, &str)) -> String {
+pub(super) fn shown((line, text): (u64, &str)) -> String {
     let start: String = text.chars().take(40).collect();
     format!("{start:?} in line {line}")
 }
@@ -74,10 +77,16 @@ fn moments(
     texts.iter().map(|(_, text)| time_in(text, order, options)).collect()
 }
 
-/// A text of a column of times.
-pub(super) fn time(text: &str, form: &Form, options: &ImportOptions) -> Option<Moment> {
+/// A text of a column of times of this type.
+pub(super) fn time(
+    text: &str,
+    data_type: DataType,
+    form: &Form,
+    options: &ImportOptions,
+) -> Option<Moment> {
     let counted = || moment::counted(text, options.epoch?, form.decimal_comma);
-    time_in(text, form.order, options).or_else(counted)
+    let serial = || options.serial?.moment(number(text, form.decimal_comma)?, data_type).ok();
+    time_in(text, form.order, options).or_else(counted).or_else(serial)
 }
 
 /// Times in an order of day and month.
@@ -111,13 +120,13 @@ fn have_short_years(texts: &[(u64, &str)]) -> bool {
         .any(|order| texts.iter().all(|(_, text)| moment::parse_told(text, Some(order)).is_some()))
 }
 
-fn whole(text: &str) -> bool {
+pub(super) fn whole(text: &str) -> bool {
     let text = text.trim();
     cells::parse_i64(text).is_some() && !has_leading_zero(text)
 }
 
 /// The values of a column that are not null, with their lines.
-fn values<'r>(
+pub(super) fn values<'r>(
     records: &'r Records,
     column: usize,
     data_type: DataType,
@@ -137,7 +146,7 @@ const THOUSANDS: [char; 6] = ['\'', '\u{2019}', ' ', '\u{a0}', '\u{2009}', '\u{2
 
 /// Whether each mark of a number may separate thousands: there are groups of three digits behind
 /// it, and no zero at the beginning.
-fn may_be_thousands(text: &str, mark: char) -> bool {
+pub(super) fn may_be_thousands(text: &str, mark: char) -> bool {
     let text = text.trim();
     let mut groups = text.strip_prefix(['+', '-']).unwrap_or(text).split(mark);
     let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
@@ -169,7 +178,8 @@ pub(super) fn mark(
     let (mut point, mut comma, mut unknown) = (None, false, None);
     for (at, data_type) in types.iter().enumerate() {
         // Numbers may count time, beside texts of times.
-        let counts = options.epoch.is_some() && data_type.is_some_and(DataType::is_time);
+        let counts = (options.epoch.is_some() || options.serial.is_some())
+            && data_type.is_some_and(DataType::is_time);
         if !counts && !matches!(data_type, None | Some(DataType::Float32 | DataType::Float64)) {
             continue;
         }
@@ -224,14 +234,14 @@ pub(super) fn decide(
         order: times.order,
         is_inferred: wanted.is_none(),
         is_zoned: is_zoned(&times.all, options),
-        unit: None,
+        ..Form::default()
     };
     let with_unit = || unit_behind(texts).filter(|_| options.has_units);
     if let Some(data_type) = wanted {
         if data_type == DataType::Float64
             && let Some((unit, decimal_comma)) = with_unit()
         {
-            let why = format!("declared by the caller; the unit {unit:?} is behind the numbers");
+            let why = format!("declared by the caller; {}", units_told(texts, &unit));
             let form = Form { decimal_comma, unit: Some(unit), ..form(&Times::default()) };
             return Decision { data_type, form, why, zone: None, is_doubtful: false };
         }
@@ -249,6 +259,17 @@ pub(super) fn decide(
         {
             why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
             zone = zone.or_else(|| Some("UTC".to_owned()));
+        }
+        if let (true, Some(serial)) = (data_type.is_time(), options.serial)
+            && texts.iter().any(|(_, text)| number(text, file_comma).is_some())
+        {
+            let year = serial.year();
+            let zone_name = options.zone.name();
+            why.push_str(&format!(
+                "; numbers are days since {year}, as spreadsheets count them, and are taken as \
+                 {zone_name}"
+            ));
+            zone = zone.or(Some(zone_name));
         }
         return Decision { data_type, form: form(&times), why, zone, is_doubtful: false };
     }
@@ -284,8 +305,7 @@ pub(super) fn decide(
         return plain(DataType::Float64, format!("the first {count} values are numbers{mark}"));
     };
     if let Some((unit, decimal_comma)) = with_unit() {
-        let why =
-            format!("the first {count} values are numbers with the unit {unit:?} behind them");
+        let why = format!("the first {count} values are numbers; {}", units_told(texts, &unit));
         let form = Form { decimal_comma, unit: Some(unit), ..form(&Times::default()) };
         return Decision { form, ..plain(DataType::Float64, why) };
     }
@@ -406,6 +426,21 @@ fn time_or_text(
             shown(not_number)
         ));
     }
+    if options.has_units
+        && let Some(first) = texts.iter().find(|(_, text)| has_unit_behind(text)).copied()
+    {
+        let unit = |text: &str| split_unit(text).1.trim().to_owned();
+        let is_like =
+            |text: &str| has_unit_behind(text) && power(&unit(text), &unit(first.1)).is_some();
+        if let Some(other) = first_other(texts, is_like) {
+            return doubtful(format!(
+                "{} has a unit behind its number, and {} is no number in that unit, or in the same \
+                 unit with another prefix; if the text means null, name it in nullTexts",
+                shown(first),
+                shown(other)
+            ));
+        }
+    }
     if first_other(texts, has_unit_behind).is_none() {
         return doubtful(format!(
             "{} has a unit behind its number, which is not read; write the unit into the name of \
@@ -426,112 +461,34 @@ fn time_or_text(
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
 }
 
-/// The unit behind all of these numbers, and whether their decimals have a comma; `None` where they
-/// are not all of one unit.
+/// The unit behind all of these numbers, or the one that theirs are converted to, and whether their
+/// decimals have a comma; `None` where they are not all of one quantity.
 fn unit_behind(texts: &[(u64, &str)]) -> Option<(String, bool)> {
-    let (_, unit) = split_unit(texts.first()?.1);
-    let is_one = |text: &str| has_unit_behind(text) && split_unit(text).1.trim() == unit.trim();
+    let mut units: Vec<&str> = Vec::new();
+    for (_, text) in texts {
+        let unit = split_unit(text).1.trim();
+        if !has_unit_behind(text) {
+            return None;
+        }
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
     let are_numbers =
         |comma: &bool| texts.iter().all(|(_, text)| number(split_unit(text).0, *comma).is_some());
     let comma = [false, true].into_iter().find(are_numbers)?;
-    first_other(texts, is_one).is_none().then(|| (unit.trim().to_owned(), comma))
+    common(&units).map(|unit| (unit, comma))
 }
 
-/// What the report says of a column of texts of which at least half are numbers or times: the first
-/// one that is neither.
-pub(super) fn rare_text(
-    records: &Records,
-    column: usize,
-    mark: &Mark,
-    options: &ImportOptions,
-) -> Option<String> {
-    let texts = values(records, column, DataType::Float64, options);
-    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
-    let value_count = texts.iter().filter(|(_, text)| is_value(text)).count();
-    let other = first_other(&texts, is_value)?;
-    (2 * value_count >= texts.len()).then(|| {
-        format!(
-            "{} is no number, and {value_count} of the first {} values are; if the text means \
-             null, name it in nullTexts; if the line is no row, remove it",
-            shown(other),
-            texts.len()
-        )
-    })
-}
-
-/// What the report says of a column of floats that others may read otherwise: the points of all of
-/// its values may separate thousands, and nothing in the file decides; or a value has digits that
-/// no float keeps.
-pub(super) fn doubtful_float(
-    records: &Records,
-    column: usize,
-    mark: &Mark,
-    separator: u8,
-    options: &ImportOptions,
-) -> Option<String> {
-    let texts = values(records, column, DataType::Float64, options);
-    let is_decided = mark.is_comma
-        || mark.point.is_some()
-        || separator == b','
-        || options.decimal_comma.is_some();
-    if !is_decided
-        && let Some(point) = texts.iter().find(|(_, text)| may_be_thousands(text, '.')).copied()
-        && first_other(&texts, |text| whole(text) || may_be_thousands(text, '.')).is_none()
-    {
-        return Some(format!(
-            "the point of {} was read as a decimal mark, and may separate thousands; name the \
-             decimal mark with decimalSeparator",
-            shown(point)
-        ));
+/// What the report says of the unit of numbers.
+fn units_told(texts: &[(u64, &str)], unit: &str) -> String {
+    match first_other(texts, |text| split_unit(text).1.trim() == unit) {
+        None => format!("the unit {unit:?} is behind them"),
+        Some(other) => format!(
+            "units are behind them, as in {}, and all are converted to {unit:?} by powers of ten",
+            shown(other)
+        ),
     }
-    if let Some(code) = texts.first()
-        && first_other(&texts, odd::may_be_code).is_none()
-    {
-        return Some(format!(
-            "{} was read as a number with an exponent; if it is a code, such as that of a part, keep \
-             the texts with columnTypes",
-            shown(*code)
-        ));
-    }
-    let long = first_other(&texts, |text| {
-        text.len() <= FLOAT_DIGITS || significant_digits(text) <= FLOAT_DIGITS
-    })?;
-    Some(format!("{} has more digits than a float keeps", shown(long)))
-}
-
-/// A double has the digits of any decimal number of as many.
-const FLOAT_DIGITS: usize = 17;
-
-/// The digits of a number from the first that is not zero, without zeros at the end.
-fn significant_digits(text: &str) -> usize {
-    let mantissa = text.trim().split(['e', 'E']).next().unwrap_or_default();
-    let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
-    digits.enumerate().filter(|(_, digit)| *digit != b'0').last().map_or(0, |(at, _)| at + 1)
-}
-
-/// The row of a column of texts behind which all values are numbers or times, and how many of them
-/// are before and behind it. `None` if fewer than two are behind it.
-pub(super) fn last_text(
-    records: &Records,
-    column: usize,
-    mark: &Mark,
-    options: &ImportOptions,
-) -> Option<LastText> {
-    let texts = values(records, column, DataType::Float64, options);
-    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
-    let at = texts.iter().rposition(|(_, text)| !is_value(text))?;
-    let (line, text) = texts.get(at)?;
-    let (before, behind) = (at + 1, texts.len() - at - 1);
-    (behind >= 2).then(|| LastText { line: *line, shown: shown((*line, text)), before, behind })
-}
-
-/// A text that is no number, behind which all values of its column are.
-#[derive(Debug)]
-pub(super) struct LastText {
-    pub(super) line: u64,
-    pub(super) shown: String,
-    pub(super) before: usize,
-    pub(super) behind: usize,
 }
 
 /// Whether all times name their zones, and the request names none for others.

@@ -3,6 +3,8 @@
 
 mod blocks;
 mod columns;
+mod dos_end;
+mod doubt;
 mod encoding;
 mod form;
 mod head;
@@ -10,6 +12,7 @@ mod header;
 mod layout;
 mod made;
 mod odd;
+mod quantity;
 mod quick;
 mod reader;
 mod records;
@@ -35,11 +38,13 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, Place, Result};
 
+use self::doubt::{LastText, doubtful_float, last_text, rare_text, serial_dates};
 pub(crate) use self::encoding::Encoding;
-use self::form::{Decision, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text};
+use self::form::{Decision, Mark, decide, mark};
 use self::header::Header;
-use self::layout::Clock;
+use self::layout::{Clock, Layout, units_in};
 use self::made::Made;
+use self::quantity::power;
 use self::reader::CsvReader;
 use self::records::Records;
 use self::sniff::has_values_only;
@@ -111,6 +116,9 @@ impl<'r> CsvImport<'r> {
     /// that do not go together; `Io`.
     pub(crate) fn new(input: impl Read + 'r, mut options: ImportOptions) -> Result<Self> {
         let named_clock = Clock::named(&options)?;
+        if let (Some(name), None) = (&options.preset, options.epoch) {
+            options.serial = layout::named(name).and_then(|preset| preset.serial);
+        }
         let mut reader = CsvReader::new(Box::new(input), &options)?;
         let columns = reader.header(&options)?;
         let layout = reader.dialect.layout.as_ref();
@@ -120,8 +128,8 @@ impl<'r> CsvImport<'r> {
         let mut warnings = header.assumed.clone();
         if let Some(layout) = layout {
             warnings.extend(layout.assumed.iter().cloned());
-            for name in &layout.zeros {
-                options.types.entry(name.clone()).or_insert(DataType::Float64);
+            for (name, data_type) in &layout.zeros {
+                options.types.entry(name.clone()).or_insert(*data_type);
             }
             if !layout.nulls.is_empty() && options.null_texts.is_none() {
                 let known = NULL_TEXTS.iter().map(|text| (*text).to_owned());
@@ -216,6 +224,11 @@ impl<'r> CsvImport<'r> {
             {
                 self.warnings.push(format!("column {name:?}: {doubt}"));
             }
+            if decision.data_type == DataType::Float64
+                && let Some(doubt) = serial_dates(name, records, at, mark, &self.options)
+            {
+                self.warnings.push(format!("column {name:?}: {doubt}"));
+            }
             if is_text && !decision.is_doubtful {
                 if let Some(last) = last_text(records, at, mark, &self.options) {
                     found.push((column, last));
@@ -257,6 +270,25 @@ impl<'r> CsvImport<'r> {
         Ok(())
     }
 
+    /// Decides how a field is read.
+    fn decide(
+        &self,
+        records: &Records,
+        field: usize,
+        wanted: Option<DataType>,
+        mark: &Mark,
+    ) -> Decision {
+        let mut decision = decide(records, field, wanted, mark, &self.options);
+        let millis = self.reader.dialect.layout.as_ref().and_then(|layout| layout.millis);
+        if let Some((_, millis)) = millis.filter(|(times, _)| *times == field)
+            && decision.data_type.is_time()
+        {
+            decision.form.millis = Some(millis);
+            decision.why.push_str("; their milliseconds are in the column behind them");
+        }
+        decision
+    }
+
     fn position(&self, schema: &TableSchema, at: usize) -> Result<usize> {
         let raw = self.header.raw_names.get(at).map(String::as_str).unwrap_or_default();
         let name = self.header.names.get(at).map(String::as_str).unwrap_or_default();
@@ -292,11 +324,22 @@ impl<'r> CsvImport<'r> {
                     let field = self.header.field(at);
                     let decision = match self.inferred.get(at) {
                         Some(decision) => decision.clone(),
-                        None => {
-                            decide(records, field, Some(column.data_type), &mark, &self.options)
-                        }
+                        None => self.decide(records, field, Some(column.data_type), &mark),
                     };
-                    let Decision { form, why, zone, .. } = decision;
+                    let Decision { mut form, why, zone, .. } = decision;
+                    if let (Some(unit), Some(of_table)) =
+                        (&mut form.unit, column.properties.get(Column::UNIT))
+                    {
+                        if power(unit, of_table).is_none() {
+                            let what = format!(
+                                "its numbers have the unit {unit:?} behind them, and the column of \
+                                 the table has the unit {of_table:?}"
+                            );
+                            let line = self.header_line();
+                            return Err(at_header(Error::invalid(what), line, &column.name));
+                        }
+                        unit.clone_from(of_table);
+                    }
                     (ColumnSource::Field(field, form), ColumnNote::new(why).time_zone(zone))
                 }
                 (None, _) if is_numbered(column) => (ColumnSource::RowNumbers, numbered::told()),
@@ -403,17 +446,25 @@ impl RowSource for CsvImport<'_> {
         }
         let mark = self.mark(&records, &types);
         let mut columns = Vec::with_capacity(self.header.names.len() + 2);
+        let is_plain = self.reader.dialect.layout.is_none();
+        let plain_units = if is_plain { units_in(&self.header.names) } else { Vec::new() };
         for (at, about) in self.header.about.iter().enumerate() {
             let field = self.header.field(at);
-            let mut decision = decide(&records, field, wanted(&about.name), &mark, &self.options);
+            let mut decision = self.decide(&records, field, wanted(&about.name), &mark);
             let layout = self.reader.dialect.layout.as_ref();
-            if layout.is_some_and(|found| found.zeros.contains(&about.name)) {
+            let has_zeros =
+                |found: &Layout| found.zeros.iter().any(|(name, _)| *name == about.name);
+            if layout.is_some_and(has_zeros) {
                 "numbers, which may begin with zeros in such a file".clone_into(&mut decision.why);
             }
             let column = Column::new(about.name.clone(), decision.data_type);
             let mut column = column.column_type(ColumnType::Nullable);
             column.properties.extend(about.properties.iter().cloned());
-            if let Some(unit) = about.unit.as_ref().or(decision.form.unit.as_ref()) {
+            // The unit in a plain name stays there, too.
+            let is_number = decision.data_type.is_numeric() && !decision.data_type.is_time();
+            let in_name = plain_units.get(at).and_then(Option::as_ref).filter(|_| is_number);
+            let unit = about.unit.as_ref().or(decision.form.unit.as_ref()).or(in_name);
+            if let Some(unit) = unit {
                 column.properties.insert("unit".to_owned(), unit.clone());
             }
             if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {

@@ -5,6 +5,7 @@ use std::io::Read;
 use stationdb::{Error, Result};
 
 use super::blocks::{Block, Blocks};
+use super::dos_end::without_mark;
 use super::encoding::{Assumed, decoded};
 use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
@@ -32,8 +33,12 @@ impl<'r> CsvReader<'r> {
         let encoding = Assumed::default();
         let (input, is_utf16) =
             utf8(input).map_err(|error| at_line(Error::io("reading the CSV text", error), 1))?;
-        let mut input =
-            if is_utf16 { input } else { decoded(input, options.encoding, encoding.clone()) };
+        let input = without_mark(input);
+        let mut input = if is_utf16 {
+            Box::new(input)
+        } else {
+            decoded(input, options.encoding, encoding.clone())
+        };
         let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
         let dialect = sniff(&head, options)?;
         let shape = Shape {

@@ -358,6 +358,20 @@ impl Scan {
             }
         };
         self.check_length(begun, fields.get(first..).unwrap_or_default(), end, line)?;
+        let text = |field: &Field| {
+            let start = field.start as usize;
+            self.text.get(start..start + field.len()).unwrap_or_default()
+        };
+        let is_mark = |field: &Field| text(field).starts_with('\u{1a}');
+        if count < width && fields.get(first).is_some_and(is_mark) {
+            return Err(at_line(
+                Error::invalid(
+                    "the line begins with the byte 0x1A, which ends a text of DOS, and the text goes \
+                     on; cut the file before this line, or remove the byte",
+                ),
+                line,
+            ));
+        }
         if count < width && !self.shape.is_padded {
             return Err(at_line(
                 Error::invalid(format!(

@@ -12,6 +12,9 @@ struct Instrument {
     file: File,
     properties: BTreeMap<String, String>,
     units: BTreeMap<String, String>,
+    /// The property `processing` of columns.
+    #[serde(default)]
+    processing: BTreeMap<String, String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -33,7 +36,7 @@ fn import(session: &Session, request: ImportTableRequest, text: &str) -> ImportT
 fn files_of_instruments_become_their_tables() {
     let (_store, session) = session();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for Instrument { preset, file, properties, units } in corpus() {
+    for Instrument { preset, file, properties, units, processing } in corpus() {
         let name = format!("{preset}, {}", file.name);
         let answer = import(&session, file.request(), file.text());
         file.check(&session, &answer, false);
@@ -46,10 +49,12 @@ fn files_of_instruments_become_their_tables() {
         for (key, value) in &properties {
             assert_eq!(found.get(key), Some(value), "{name}: {key} of {found:#?}");
         }
-        for (column, unit) in &units {
-            let columns = table.columns.as_deref().unwrap();
-            let about = columns.iter().find(|about| about.name == *column).unwrap();
-            assert_eq!(about.properties.get("unit"), Some(unit), "{name}: {column}");
+        for (all, key) in [(&units, "unit"), (&processing, "processing")] {
+            for (column, text) in all {
+                let columns = table.columns.as_deref().unwrap();
+                let about = columns.iter().find(|about| about.name == *column).unwrap();
+                assert_eq!(about.properties.get(key), Some(text), "{name}: {column}");
+            }
         }
         *counts.entry(preset).or_default() += 1;
     }
@@ -278,6 +283,125 @@ fn segments_of_an_oscilloscope_are_as_its_header_lists_them() {
     let numbers: Vec<Option<String>> =
         super::dialects::rows(&session, &answer).into_iter().map(|row| row[1].clone()).collect();
     assert_eq!(numbers, ["1", "1", "2", "2", "1", "1", "2", "2"].map(|at| Some(at.to_owned())));
+}
+
+/// Numbers of a file of which each has its unit behind it become those of the column's unit.
+#[test]
+fn numbers_with_units_of_other_prefixes_are_converted() {
+    let (_store, session) = session();
+    let head = "Fluke 289,V1.16,95081087\nReading,Sample,Start Time,Duration\n";
+    let text = |values: &[&str]| {
+        let row = |(at, value)| format!("{at},{value},1/31/2024 14:05:10,0:00:10.0\n");
+        head.to_owned() + &values.iter().enumerate().map(row).collect::<String>()
+    };
+    let samples = |answer: &ImportTableResponse| -> Vec<String> {
+        let rows = super::dialects::rows(&session, answer).into_iter();
+        rows.map(|row| row[2].clone().unwrap_or_default()).collect()
+    };
+    // The digits are rounded once, as those of the number in the other unit.
+    let answer =
+        import(&session, ImportTableRequest::new(), &text(&["1.1 mV", "0.7 \u{b5}V", "3 V"]));
+    assert_eq!(samples(&answer), ["0.0011", "7e-7", "3"]);
+    assert!(answer.columns[2].why.contains("converted to \"V\""), "{}", answer.columns[2].why);
+    // The unit of the table decides for a second file.
+    let id = answer.id.unwrap().to_string();
+    let again = || ImportTableRequest::new().id(id.clone());
+    let answer = import(&session, again(), &text(&["250.5 mV", "1.5 mV"]));
+    assert_eq!(samples(&answer)[3..], ["0.2505", "0.0015"]);
+    for (text, kind) in [
+        (text(&["2 mA", "1.5 A"]), "unit \"A\" behind them"),
+        // Behind the first rows.
+        (
+            text(&vec!["1 V"; 20_000]) + "9,2 A,1/31/2024 14:05:10,0\n",
+            "\"2 A\" is no number in \"V\"",
+        ),
+    ] {
+        let request = if text.len() < 1000 { again() } else { ImportTableRequest::new() };
+        let error =
+            session.import_csv(request, &mut text.as_bytes(), &Control::default()).unwrap_err();
+        assert!(error.message().contains(kind), "{error}");
+    }
+    let answer = import(&session, ImportTableRequest::new(), &text(&["2 mA", "2 V"]));
+    let told = answer.warnings.join("\n");
+    assert!(told.contains("\"Sample\" is text") && told.contains("\"2 V\""), "{told}");
+}
+
+/// The milliseconds of a logger stand in a column of their own.
+#[test]
+fn milliseconds_beside_a_time_belong_to_it() {
+    let (_store, session) = session();
+    let head = "Vendor,GRAPHTEC Corporation\nData\nNumber,Date&Time,ms,CH1\nNO.,Time,ms,V\n";
+    let row = "1,2024/01/31 14:05:10,250,1.5\n";
+    let answer = import(&session, ImportTableRequest::new(), &format!("{head}{row}"));
+    assert!(answer.columns[2].why.contains("milliseconds"), "{}", answer.columns[2].why);
+    // Also in a table that exists.
+    let again = ImportTableRequest::new().id(answer.id.unwrap().to_string());
+    let answer = import(&session, again, &format!("{head}{row}"));
+    let rows = super::dialects::rows(&session, &answer);
+    let times: Vec<&str> = rows.iter().filter_map(|row| row[2].as_deref()).collect();
+    assert_eq!(times, ["2024-01-31T14:05:10.250Z"; 2]);
+    let late = format!("{head}{}2,2024/01/31 14:05:11,1000,1\n", row.repeat(20_000));
+    let error = session
+        .import_csv(ImportTableRequest::new(), &mut late.as_bytes(), &Control::default())
+        .unwrap_err();
+    assert!(error.message().contains("\"1000\", which is no number from 0 to 999"), "{error}");
+    let line = Place::Line { line: 20_005, column: Some("Date&Time".to_owned()) };
+    assert_eq!(error.place(), Some(&line));
+}
+
+/// Names of channels without units are those of a logic analyser, and others are plain.
+#[test]
+fn plain_names_keep_their_units_and_are_no_preset() {
+    let (_store, session) = session();
+    for text in [
+        "Time [s],CH1 [V]\n0.5,1\n0.75,2\n",
+        "Time [s],Channel 0 [V]\n0.5,1\n0.75,2\n",
+        "Time [s],pressure\n0.5,1\n0.75,2\n",
+        "Time [s],Channel\n0.5,1\n0.75,2\n",
+    ] {
+        let answer = import(&session, ImportTableRequest::new(), text);
+        assert_eq!(answer.warnings, [""; 0], "{text}");
+        assert_eq!(answer.columns[1].name, "Time [s]", "{text}");
+        let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
+        let columns = table.columns.unwrap();
+        let unit = |at: usize| columns[at].properties.get("unit").map(String::as_str);
+        let expected = text.contains("[V]").then_some("V");
+        assert_eq!((unit(1), unit(2)), (Some("s"), expected), "{text}");
+    }
+    // A column of texts has no unit.
+    let answer = import(&session, ImportTableRequest::new(), "i,grade (A),I (A)\n1,x,1.5\n2,y,2\n");
+    let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
+    let units: Vec<bool> = table
+        .columns
+        .unwrap()
+        .iter()
+        .map(|column| column.properties.contains_key("unit"))
+        .collect();
+    assert_eq!(units, [false, false, false, true]);
+}
+
+/// Old programs end a text with Ctrl-Z.
+#[test]
+fn a_text_of_dos_ends_with_its_mark() {
+    let (_store, session) = session();
+    let read = |bytes: &[u8]| {
+        session.import_csv(ImportTableRequest::new(), &mut &*bytes, &Control::default())
+    };
+    for bytes in [
+        &b"t,v\r\n1,2.5\r\n2,3.5\r\n\x1a"[..],
+        b"t,v\r\n1,2.5\r\n2,3.5\x1a",
+        b"t,v\r\n1,2.5\r\n2,3.5\r\n\x1a\x1a\r\n\x1a\n",
+        // Not UTF-8, and UTF-16.
+        b"t,v\xb5\r\n1,2.5\r\n2,3.5\r\n\x1a",
+        b"\xff\xfet\0,\0v\0\n\x001\0,\x002\0\n\x002\0,\x003\0\n\0\x1a\0",
+    ] {
+        let answer = read(bytes).unwrap_or_else(|error| panic!("{error}: {bytes:?}"));
+        assert_eq!(answer.row_count, 2, "{bytes:?}");
+        assert!(answer.columns.iter().all(|column| column.data_type.is_numeric()), "{bytes:?}");
+    }
+    let error = read(b"t,v\n1,2.5\n\x1a\n3,4.5\n").unwrap_err();
+    assert!(error.message().contains("0x1A"), "{error}");
+    assert_eq!(error.place(), Some(&Place::Line { line: 3, column: None }));
 }
 
 /// What an option or a header cannot mean is refused with its place.

@@ -26,6 +26,7 @@ mod program_files;
 #[path = "../../../tests/common/python.rs"]
 mod python;
 mod sources;
+mod spreadsheets;
 mod unchanged;
 
 use chrono::{DateTime, SecondsFormat, Utc};

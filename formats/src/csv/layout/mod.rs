@@ -8,19 +8,21 @@ mod clock;
 mod lines;
 mod names;
 mod presets;
+#[cfg(test)]
+mod presets_tests;
 mod segments;
 
 use std::collections::BTreeMap;
 
-use stationdb::tables::{DateOrder, readers as cells};
+use stationdb::tables::{DataType, DateOrder, readers as cells};
 use stationdb::{Error, Place, Result};
 
 pub(super) use self::clock::Clock;
 pub(super) use self::lines::Line;
 use self::lines::{Fields, fields_of};
-pub(super) use self::names::{Named, has_unit_behind, number_repeated, split_unit};
+pub(super) use self::names::{Named, has_unit_behind, number_repeated, split_unit, units_in};
 use self::names::{is_unit, unbracketed};
-pub(super) use self::presets::{NONE, PRESETS, Preset, named};
+pub(super) use self::presets::{NONE, Preset, named};
 pub(super) use self::segments::{SegmentColumn, Segments};
 use super::value::number;
 use crate::limits;
@@ -61,8 +63,10 @@ pub(super) struct Layout {
     pub(super) has_units: bool,
     /// Texts that mean that there is no value.
     pub(super) nulls: Vec<String>,
-    /// Columns of numbers that may begin with zeros.
-    pub(super) zeros: Vec<String>,
+    /// Columns of numbers that may begin with zeros, with their types.
+    pub(super) zeros: Vec<(String, DataType)>,
+    /// The field of the times, and that of their milliseconds.
+    pub(super) millis: Option<(usize, usize)>,
     /// What was assumed, with the members of the request that decide.
     pub(super) assumed: Vec<String>,
 }
@@ -113,7 +117,7 @@ fn rows_from<'f>(
 
 /// The separator that splits the most values off the rows.
 fn separator_of(lines: &[Line<'_>], preset: &Preset, options: &ImportOptions) -> u8 {
-    if let Some(separator) = options.separator.or(preset.separator) {
+    if let Some(separator) = options.separator {
         return separator;
     }
     let mut best = (0, b',');
@@ -213,7 +217,7 @@ pub(super) fn preset(
     match options.preset.as_deref() {
         Some(NONE) => Ok(None),
         Some(name) => named(name).map(Some).ok_or_else(|| {
-            let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
             let what = format!("{name:?} is no preset; use {NONE} or {}", known.join(", "));
             Error::invalid(what).at_member("preset")
         }),
@@ -422,7 +426,11 @@ pub(super) fn find(
         .iter()
         .enumerate()
         .filter(|(at, column)| preset.has_zeros && !column.name.is_empty() && is_number_at(*at));
-    let zeros = zeros.map(|(_, column)| column.name.clone()).collect();
+    let zeros = zeros.map(|(_, column)| (column.name.clone(), DataType::Float64));
+    let mut zeros: Vec<(String, DataType)> = zeros.collect();
+    let millis = columns.iter().position(|column| column.name == preset.millis);
+    let millis = millis.filter(|at| *at > 0 && !preset.millis.is_empty() && is_number_at(*at));
+    zeros.extend(millis.map(|_| (preset.millis.to_owned(), DataType::Int64)));
     let row = fields.get(at);
     Ok(Layout {
         separator,
@@ -439,6 +447,7 @@ pub(super) fn find(
         has_units: preset.has_units,
         nulls: preset.nulls.iter().map(|text| (*text).to_owned()).collect(),
         zeros,
+        millis: millis.map(|at| (preset.from + at - 1, preset.from + at)),
         assumed,
     })
 }

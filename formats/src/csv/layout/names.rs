@@ -1,5 +1,6 @@
 //! Names of columns, and the units in them, below them and behind numbers.
 
+use crate::csv::quantity::has_prefixes;
 use crate::csv::value::number;
 
 /// Units that instruments write.
@@ -33,6 +34,31 @@ pub(super) fn is_unit(text: &str) -> bool {
     unbracketed(text) != text || UNITS.contains(&text)
 }
 
+/// Things in units that are no units, but what instruments call their rows.
+const NO_UNITS: [&str; 8] = ["TS", "RN", "Sequence", "NO.", "No.", "#", "1", "-"];
+
+/// The units in brackets at the ends of these names. A letter in round brackets is none where another
+/// name has one that is no unit: `Rig (A)` and `Rig (B)` are places.
+pub(in crate::csv) fn units_in(names: &[String]) -> Vec<Option<String>> {
+    let bracketed = |name: &str, open: char| {
+        let (rest, unit) = name.trim().split_at(name.trim().rfind(open).filter(|at| *at > 0)?);
+        let inner = unbracketed(unit);
+        (inner != unit && !rest.trim().is_empty()).then(|| inner.to_owned())
+    };
+    let is_letter =
+        |text: &str| text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_known = |unit: &String| UNITS.contains(&unit.as_str()) || has_prefixes(unit);
+    let round = |name: &String| bracketed(name, '(');
+    let has_places =
+        names.iter().filter_map(round).any(|unit| is_letter(&unit) && !is_known(&unit));
+    let unit = |name: &String| {
+        let unit = round(name).filter(|unit| !(has_places && is_letter(unit)));
+        let unit = unit.or_else(|| bracketed(name, '['));
+        unit.filter(|unit| is_known(unit) && !NO_UNITS.contains(&unit.as_str()))
+    };
+    names.iter().map(unit).collect()
+}
+
 /// A number, and what is behind it.
 pub(in crate::csv) fn split_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
@@ -47,7 +73,7 @@ pub(in crate::csv) fn has_unit_behind(text: &str) -> bool {
     // Without a mark between them, digits and a letter may be the name of a place.
     let is_apart = rest.starts_with(' ') || unit == "%" || value.contains(['.', ',']);
     let is_number = number(value, false).is_some() || number(value, true).is_some();
-    is_apart && is_number && is_unit(unit)
+    is_apart && is_number && (is_unit(unit) || has_prefixes(unit))
 }
 
 /// Whether numbers in this unit are times.
@@ -143,6 +169,22 @@ mod tests {
             let found = Named::with_unit(text);
             assert_eq!((found.name.as_str(), found.unit.as_deref()), (name, unit), "{text}");
         }
+    }
+
+    #[test]
+    fn units_of_plain_names_are_those_that_are_known() {
+        let units = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let units = units_in(&names).into_iter();
+            units.map(|unit| unit.unwrap_or_else(|| "~".to_owned())).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(units(&["Time [s]", "CH1 [V]", "CH2[mA] ", "T (\u{b0}C)"]), "s V mA \u{b0}C");
+        assert_eq!(units(&["I (A)", "U (V)", "t"]), "A V ~");
+        assert_eq!(units(&["Rig (A)", "Rig (B)", "U [V]", "t (ms)"]), "~ ~ V ms");
+        assert_eq!(
+            units(&["data[0]", "part (1)", "rise (slow)", "(V)", "f()", "x [#]"]),
+            "~ ~ ~ ~ ~ ~"
+        );
     }
 
     #[test]

@@ -2,19 +2,22 @@
 
 use stationdb::tables::DateOrder;
 
+use super::names::Named;
+use crate::serial::Serial;
+
 /// What is known of the files of a family.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::csv) struct Preset {
     /// The name in a request.
     pub(in crate::csv) name: &'static str,
     /// How the first line begins, one of these; none if only a request can say that a file is one.
-    starts: &'static [&'static str],
+    pub(super) starts: &'static [&'static str],
     /// How the second line begins, one of these; any if there are none.
-    seconds: &'static [&'static str],
+    pub(super) seconds: &'static [&'static str],
+    /// Whether the names in the first line are those of the family, where its beginning is not its own.
+    pub(super) has_names: fn(&str) -> bool,
     /// Texts in the first lines, all of which a file of the family has.
-    marks: &'static [&'static str],
-    /// The separator, where rows alone may not tell it.
-    pub(super) separator: Option<u8>,
+    pub(super) marks: &'static [&'static str],
     /// What lines of the header begin with.
     pub(super) prefix: &'static str,
     /// The first field of the rows; the fields before have a header beside them.
@@ -42,6 +45,10 @@ pub(in crate::csv) struct Preset {
     pub(super) has_units: bool,
     /// Whether most fields of a row may be texts.
     pub(super) has_texts: bool,
+    /// The name of the column with the milliseconds of the times in the column before it.
+    pub(super) millis: &'static str,
+    /// What numbers in columns of times are.
+    pub(in crate::csv) serial: Option<Serial>,
     /// Whether rows may be those of several segments, which the header lists.
     pub(super) has_segments: bool,
 }
@@ -50,8 +57,8 @@ const ANY: Preset = Preset {
     name: "",
     starts: &[],
     seconds: &[],
+    has_names: |_| true,
     marks: &[],
-    separator: None,
     prefix: "",
     from: 0,
     names: &[],
@@ -65,14 +72,27 @@ const ANY: Preset = Preset {
     date_order: None,
     has_units: false,
     has_texts: false,
+    millis: "",
+    serial: None,
     has_segments: false,
 };
 
 /// Dates of makers who write the year first, and some with two digits.
 const YEAR_FIRST: Option<DateOrder> = Some(DateOrder::YearFirst);
 
+/// Whether names behind that of the times are `Channel 0` and so on, some of which may be others, and
+/// none has a unit.
+fn are_channels(line: &str) -> bool {
+    let mut names = line.split([',', ';', '\t']).skip(1).map(str::trim);
+    let is_channel = |name: &str| {
+        let number = name.strip_prefix("Channel ").unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    names.clone().any(is_channel) && names.all(|name| Named::with_unit(name).unit.is_none())
+}
+
 /// The families. A file is of the first one that fits.
-pub(in crate::csv) const PRESETS: &[Preset] = &[
+const PRESETS: &[Preset] = &[
     Preset {
         name: "TEKTRONIX_TDS",
         starts: &["Record Length"],
@@ -110,7 +130,6 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         name: "RIGOL_MSO",
         starts: &["Time", "CH1V", "CH1(", "CH2V", "CH2(", "CH3V", "CH3(", "CH4V", "CH4("],
         marks: &["tInc"],
-        below: Some(0),
         ..ANY
     },
     Preset {
@@ -127,12 +146,11 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         marks: &["Sample Interval", "Second"],
         ..ANY
     },
-    Preset { name: "ROHDE_SCHWARZ_SCOPE", starts: &["in s"], below: Some(0), ..ANY },
+    Preset { name: "ROHDE_SCHWARZ_SCOPE", starts: &["in s"], ..ANY },
     Preset {
         name: "ROHDE_SCHWARZ_ANALYZER",
         starts: &["Type"],
         marks: &["Version", "Values"],
-        separator: Some(b';'),
         names: &["frequency", "level"],
         unit_keys: &["x-Unit", "y-Unit"],
         ..ANY
@@ -142,25 +160,17 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         starts: &["LECROY", "LeCroy"],
         marks: &["Segment"],
         keys: &["model", "serial number", "content"],
-        below: Some(0),
         has_segments: true,
         ..ANY
     },
-    Preset {
-        name: "DIGILENT",
-        starts: &["#Digilent", "# Digilent"],
-        prefix: "#",
-        below: Some(0),
-        ..ANY
-    },
+    Preset { name: "DIGILENT", starts: &["#Digilent", "# Digilent"], prefix: "#", ..ANY },
     Preset {
         name: "PICOSCOPE",
         starts: &["Time", "Zeit", "Temps", "Tiempo", "Tempo"],
         seconds: &["("],
-        below: Some(1),
         ..ANY
     },
-    Preset { name: "SALEAE", starts: &["Time [s]", "Time[s]"], below: Some(0), ..ANY },
+    Preset { name: "SALEAE", starts: &["Time [s]", "Time[s]"], has_names: are_channels, ..ANY },
     Preset {
         name: "HIOKI",
         starts: &["HIOKI", "FILE ID"],
@@ -177,6 +187,7 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         below: Some(1),
         nulls: &["BURNOUT", "+++++++", "-------", "Off"],
         date_order: YEAR_FIRST,
+        millis: "ms",
         ..ANY
     },
     Preset {
@@ -200,7 +211,6 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
     Preset {
         name: "CAMPBELL_TOACI1",
         starts: &["TOACI1"],
-        below: Some(0),
         keys: &["format", "station", "table"],
         nulls: &["NAN"],
         ..ANY
@@ -209,7 +219,6 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         name: "GAMRY",
         starts: &["EXPLAIN"],
         marks: &["CURVE"],
-        separator: Some(b'\t'),
         below: Some(1),
         value_at: Some(2),
         ..ANY
@@ -218,7 +227,6 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         name: "KEITHLEY",
         starts: &["Model", "MODEL", "Instrument", "INSTRUMENT", "Buffer", "Index"],
         marks: &["Reading", "Unit", "Seconds"],
-        below: Some(0),
         date_order: Some(DateOrder::MonthFirst),
         has_texts: true,
         ..ANY
@@ -227,7 +235,6 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         name: "FLUKE",
         starts: &["Fluke 28", "FLUKE 28", "Reading", "Device", "Model"],
         marks: &["Reading", "Sample", "Start Time", "Duration"],
-        below: Some(0),
         has_units: true,
         ..ANY
     },
@@ -245,15 +252,25 @@ pub(in crate::csv) const PRESETS: &[Preset] = &[
         ..ANY
     },
     Preset { name: "INSTRUMENT", ..ANY },
-    Preset { name: "SPREADSHEET", ..ANY },
+    Preset { name: "SPREADSHEET", serial: Some(Serial::From1900), ..ANY },
+    Preset { name: "SPREADSHEET_1904", serial: Some(Serial::From1904), ..ANY },
 ];
 
 /// The name in a request with which no family is looked for.
 pub(in crate::csv) const NONE: &str = "NONE";
 
+/// All families.
+pub(super) fn all() -> &'static [Preset] {
+    #[cfg(test)]
+    if let Some(planted) = super::presets_tests::planted() {
+        return planted;
+    }
+    PRESETS
+}
+
 /// The preset of this name.
 pub(in crate::csv) fn named(name: &str) -> Option<&'static Preset> {
-    PRESETS.iter().find(|preset| preset.name == name)
+    all().iter().find(|preset| preset.name == name)
 }
 
 /// The preset of a file with these first lines, without quotes.
@@ -269,8 +286,9 @@ pub(super) fn find(lines: &[String]) -> Option<&'static Preset> {
             })
         })
     };
-    PRESETS.iter().find(|preset| {
+    all().iter().find(|preset| {
         begins(0, preset.starts)
+            && lines.first().is_some_and(|line| (preset.has_names)(line))
             && (preset.seconds.is_empty() || begins(1, preset.seconds))
             && preset.marks.iter().all(|mark| lines.iter().any(|line| line.contains(mark)))
     })
