@@ -268,3 +268,23 @@ def test_what_ended_a_step_is_its_text(db: stationdb.Store) -> None:
             raise error
         assert step.stored is not None and step.stored.data is not None
         assert step.stored.data.text == told
+
+
+def test_steps_nest_in_100_levels(db: stationdb.Store) -> None:
+    passed = {"statusType": "PASSED"}
+
+    def nested(levels: int) -> dict[str, Any]:
+        step: dict[str, Any] = {"name": "deepest", "status": passed}
+        for level in range(levels - 1, 0, -1):
+            step = {"name": f"level {level}", "status": passed, "children": [step]}
+        return step
+
+    whole = {"programName": "deep", "status": passed, "steps": [nested(100)]}
+    (result,) = db.results.append_many([whole]).require_all()
+    deepest = [one for one in db.steps.query("resultId == @0", result.id) if one.name == "deepest"]
+    assert [len(one.path_ids or []) for one in deepest] == [100]
+    answer = db.call("create_steps", {"steps": [{"resultId": result.id, **nested(100)}]})
+    assert len(answer["steps"]) == 100
+    too_deep = {"steps": [{"resultId": result.id, **nested(103)}]}
+    with pytest.raises(errors.LimitExceededError, match="children"):
+        db.call("create_steps", too_deep)

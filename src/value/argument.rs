@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::value::Control;
-use crate::value::wire::{Form, camel_case, fault, from_json, from_value, from_value_of};
+use crate::value::wire::{Form, camel_case, fault, from_json, from_value, from_value_of, parsed};
 
 /// The name of the argument that no request has: it is that of the session.
 pub(crate) const CONTROL: &str = "control";
@@ -48,7 +48,7 @@ impl<'j> Body<'j> {
     fn members(&mut self) -> Result<&mut Map<String, Value>> {
         if self.members.is_none() {
             let is_empty = self.json.trim_ascii().is_empty();
-            let all = if is_empty { Value::Object(Map::new()) } else { from_json(self.json)? };
+            let all = if is_empty { Value::Object(Map::new()) } else { parsed(self.json)? };
             let Value::Object(mut all) = all else {
                 // In the words of the reader of requests.
                 let words = from_value::<BTreeMap<String, Value>>(all).err();

@@ -581,7 +581,7 @@ impl Stored for DateTime<Utc> {
 }
 
 /// Whether a JSON value nests deeper than `levels`; recurses at most that deep.
-fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
+pub(crate) fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
     match (json, levels.checked_sub(1)) {
         (serde_json::Value::Array(_) | serde_json::Value::Object(_), None) => true,
         (serde_json::Value::Array(items), Some(rest)) => {

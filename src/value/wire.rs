@@ -11,13 +11,14 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, Expected, IgnoredAny, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, Visitor,
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
 };
 use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 pub(crate) use stationdb_derive::Record;
 
+use super::located::{LocatedValue, PathError, Whole};
+use super::nested::{self, Unreadable};
 use super::{Absent, ignored};
 
 /// Converts `order_by_descending` to `orderByDescending`.
@@ -115,7 +116,7 @@ impl Rules<'_> {
                 ignored::ignored(&key, self.fields);
                 continue;
             };
-            let value: Value = map.next_value()?;
+            let Whole(value) = map.next_value()?;
             let is_exact = field == key;
             match members.iter_mut().find(|(name, ..)| *name == field) {
                 Some((_, exact_before, _)) if *exact_before && !is_exact => {}
@@ -157,84 +158,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<'_, V> {
     }
 }
 
-/// An error text. Each enclosing level prepends its part of the member path.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct PathError(String);
-
-impl PathError {
-    /// The same error with `name` (a member, key or `[index]`) prepended to the path.
-    fn within(self, name: &str) -> Self {
-        Self(match self.0.strip_prefix("member `") {
-            Some(inner) if inner.starts_with('[') => format!("member `{name}{inner}"),
-            Some(inner) => format!("member `{name}.{inner}"),
-            None => format!("member `{name}`: {}", self.0),
-        })
-    }
-}
-
-impl serde::de::Error for PathError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(message.to_string())
-    }
-
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!("expected {}, found {}", expected_words(expected), found_words(found)))
-    }
-
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!("expected {}, found {}", expected_words(expected), found_words(found)))
-    }
-
-    fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
-        Self(format!("expected {}, found {len} entries", expected_words(expected)))
-    }
-}
-
-/// Names an expected type in terms of JSON; the deserializers name it in terms of Rust.
-fn expected_words(expected: &dyn Expected) -> String {
-    let name = expected.to_string();
-    let range = |least: i128, most: i128| format!("an integer from {least} to {most}");
-    match name.as_str() {
-        "u8" => range(0, u8::MAX.into()),
-        "u16" => range(0, u16::MAX.into()),
-        "u32" => range(0, u32::MAX.into()),
-        "u64" | "usize" => "an integer that is not negative".to_owned(),
-        "i8" => range(i8::MIN.into(), i8::MAX.into()),
-        "i16" => range(i16::MIN.into(), i16::MAX.into()),
-        "i32" => range(i32::MIN.into(), i32::MAX.into()),
-        "i64" | "isize" => "an integer of 64 bits".to_owned(),
-        "f32" | "f64" | "a JSON number" => "a number".to_owned(),
-        "a boolean" => "true or false".to_owned(),
-        "a string" | "a borrowed string" | "a character" => "a string".to_owned(),
-        "a map" => "an object".to_owned(),
-        _ if name.starts_with("struct ") => "an object".to_owned(),
-        "a sequence" => "an array".to_owned(),
-        _ if name.starts_with("a tuple") || name.starts_with("an array") => "an array".to_owned(),
-        _ => "another value".to_owned(),
-    }
-}
-
-/// Names a found value in terms of JSON.
-fn found_words(found: Unexpected<'_>) -> String {
-    const LONGEST: usize = 40;
-    match found {
-        Unexpected::Bool(value) => value.to_string(),
-        Unexpected::Unsigned(value) => format!("the integer {value}"),
-        Unexpected::Signed(value) => format!("the integer {value}"),
-        Unexpected::Float(value) => format!("the number {value:?}"),
-        Unexpected::Str(text) if text.chars().count() > LONGEST => {
-            let start: String = text.chars().take(LONGEST).collect();
-            format!("a string that begins with {start:?}")
-        }
-        Unexpected::Str(text) => format!("the string {text:?}"),
-        Unexpected::Unit | Unexpected::Option => "null".to_owned(),
-        Unexpected::Seq => "an array".to_owned(),
-        Unexpected::Map => "an object".to_owned(),
-        _ => "another value".to_owned(),
-    }
-}
-
 struct Members {
     rest: std::vec::IntoIter<(&'static str, bool, Value)>,
     current: Option<(&'static str, Value)>,
@@ -259,98 +182,6 @@ impl<'de> MapAccess<'de> for &mut Members {
         let (name, value) = self.current.take().unwrap_or(("", Value::Null));
         let _inside = ignored::inside(name);
         seed.deserialize(LocatedValue(value)).map_err(|error| error.within(name))
-    }
-}
-
-/// A JSON value whose errors contain the indexes and keys that lead to the fault.
-struct LocatedValue(Value);
-
-impl<'de> Deserializer<'de> for LocatedValue {
-    type Error = PathError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
-        match self.0 {
-            Value::Array(items) => visitor.visit_seq(Items { rest: items.into_iter().enumerate() }),
-            Value::Object(members) => {
-                visitor.visit_map(Entries { rest: members.into_iter(), current: None })
-            }
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(value),
-            Value::String(text) => visitor.visit_string(text),
-            // Visits the plain integer or double, so that numbers stay numbers whatever features
-            // serde_json is built with.
-            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(value), ..) => visitor.visit_u64(value),
-                (_, Some(value), _) => visitor.visit_i64(value),
-                (_, _, Some(value)) => visitor.visit_f64(value),
-                _ => Err(PathError(format!("{number} does not fit in 64 bits"))),
-            },
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, PathError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
-        unit unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-struct Items {
-    rest: std::iter::Enumerate<std::vec::IntoIter<Value>>,
-}
-
-impl<'de> SeqAccess<'de> for Items {
-    type Error = PathError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, PathError> {
-        let Some((index, item)) = self.rest.next() else { return Ok(None) };
-        let _inside = ignored::inside_item(index);
-        seed.deserialize(LocatedValue(item))
-            .map(Some)
-            .map_err(|error| error.within(&format!("[{index}]")))
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.rest.len())
-    }
-}
-
-struct Entries {
-    rest: serde_json::map::IntoIter,
-    current: Option<(String, Value)>,
-}
-
-impl<'de> MapAccess<'de> for Entries {
-    type Error = PathError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, PathError> {
-        let Some((key, value)) = self.rest.next() else { return Ok(None) };
-        let (key, _) = self.current.insert((key, value));
-        let key: StrDeserializer<'_, PathError> = key.as_str().into_deserializer();
-        seed.deserialize(key).map(Some)
-    }
-
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
-        let (key, value) = self.current.take().unwrap_or_default();
-        let _inside = ignored::inside(&key);
-        seed.deserialize(LocatedValue(value)).map_err(|error| error.within(&key))
     }
 }
 
@@ -803,17 +634,16 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
     if let Some(value) = of_nothing(json) {
         return Ok(value);
     }
-    serde_json::from_slice(json).map_err(|error| {
-        // Reads again with `LocatedValue`, whose errors contain indexes and terms of JSON. The
-        // first error may be a type in terms of Rust, also where the text is not JSON behind it.
-        fault(&match serde_json::from_slice::<Value>(json) {
-            Ok(value) => {
-                T::deserialize(LocatedValue(value)).err().map_or_else(|| error.to_string(), |e| e.0)
-            }
-            Err(_) if json.trim_ascii().is_empty() => "it is empty".to_owned(),
-            Err(syntax) => syntax.to_string(),
-        })
-    })
+    let error = match serde_json::from_slice(json) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    // Reads again with `LocatedValue`, whose errors contain indexes and terms of JSON. The first
+    // error may be a type in terms of Rust, also where the text is not JSON behind it.
+    match T::deserialize(LocatedValue(parsed(json)?)) {
+        Ok(value) if nested::is_deep(&error) => Ok(value),
+        read => Err(fault(&read.err().map_or_else(|| error.to_string(), |error| error.0))),
+    }
 }
 
 /// As [`from_json`], over a parsed text: every level adds its part of the member path.
@@ -821,12 +651,24 @@ pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate
     if let Some(value) = of_nothing(json) {
         return Ok(value);
     }
-    match serde_json::from_slice::<Value>(json) {
-        Ok(value) => T::deserialize(LocatedValue(value)).map_err(|error| fault(&error.0)),
-        // Its words where the text is not JSON.
-        Err(error) => {
-            from_json(json).and_then(|_: T| Err(crate::error::Error::invalid(error.to_string())))
-        }
+    T::deserialize(LocatedValue(parsed(json)?)).map_err(|error| fault(&error.0))
+}
+
+/// The JSON of a request, in which `children` may nest in 100 levels.
+///
+/// # Errors
+/// `InvalidArgument` for what is not JSON, `LimitExceeded` for deeper levels.
+pub(crate) fn parsed(json: &[u8]) -> crate::error::Result<Value> {
+    match serde_json::from_slice(json) {
+        Ok(value) => Ok(value),
+        Err(error) if nested::is_deep(&error) => nested::parse(json).map_err(|why| match why {
+            Unreadable::TooDeep(text) => {
+                crate::error::Error::limit(format!("the request is not read: {text}"))
+            }
+            Unreadable::Syntax(text) => fault(&text),
+        }),
+        Err(_) if json.trim_ascii().is_empty() => Err(fault("it is empty")),
+        Err(syntax) => Err(fault(&syntax.to_string())),
     }
 }
 

@@ -77,6 +77,15 @@ const READERS: &[(&str, usize, Read)] = &[
         let text = format!("{{\"unknown\":{}1{}}}", "{\"a\":".repeat(depth), "}".repeat(depth));
         from_json::<serde_json::Value>(text.as_bytes()).map(drop)
     }),
+    ("lists of JSON below 100 levels of children", 47, |_, depth| {
+        let lists = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = format!("{}{lists}{}", "{\"children\":[".repeat(100), "]}".repeat(100));
+        from_json::<serde_json::Value>(text.as_bytes()).map(drop)
+    }),
+    ("children of JSON", 100, |_, depth| {
+        let text = format!("{}{{}}{}", "{\"children\":[".repeat(depth), "]}".repeat(depth));
+        from_json::<serde_json::Value>(text.as_bytes()).map(drop)
+    }),
 ];
 
 /// Readers of which no nesting is taken, but whose errors differ with it.
@@ -96,8 +105,8 @@ fn no_nesting_ends_the_process() {
         let [good, above, endless] =
             [*deepest, deepest + 1, ENDLESS].map(|depth| on_little_stack(|| read(&world, depth)));
         good.unwrap_or_else(|error| panic!("{name} at {deepest}: {error}"));
-        above.unwrap_err();
-        endless.unwrap_err();
+        assert!(above.is_err(), "{name} above {deepest}");
+        assert!(endless.is_err(), "{name}, endless");
     }
     for (name, read) in REFUSED {
         for depth in [1, 32, 33, 64, 65, 20_000, ENDLESS] {

@@ -13,6 +13,7 @@ mod imports;
 #[path = "../common/limited_memory.rs"]
 mod limited_memory;
 mod lists;
+mod nested_steps;
 #[path = "../common/nesting.rs"]
 mod nesting;
 #[path = "../common/package.rs"]

@@ -9233,7 +9233,7 @@ class UpdateStepRequest(Record):
     #: Properties to set, or all properties when replacing; one without a value is refused with its
     #: step.
     properties: dict[str, str | None] | None = None
-    #: Changes of steps that are part of it, each by its own ids.
+    #: Changes of steps that are part of it, each by its own ids, up to 100 levels deep.
     children: list[UpdateStepRequest] | None = None
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::model::results::status::Status;
 use crate::value::Number;
+use crate::value::nested::{Nested, children};
 use crate::value::wire::{record, wire_enum};
 
 record! {
@@ -103,6 +104,7 @@ record! {
         /// Properties; one without a value is refused with its step.
         pub properties: Option<BTreeMap<String, Option<String>>>,
         /// The steps that are part of it, up to 100 levels deep.
+        #[serde(deserialize_with = "children")]
         pub children: Option<Vec<CreateStepRequest>>,
     }
 
@@ -138,7 +140,8 @@ record! {
         /// Properties to set, or all properties when replacing; one without a value is refused
         /// with its step.
         pub properties: Option<BTreeMap<String, Option<String>>>,
-        /// Changes of steps that are part of it, each by its own ids.
+        /// Changes of steps that are part of it, each by its own ids, up to 100 levels deep.
+        #[serde(deserialize_with = "children")]
         pub children: Option<Vec<UpdateStepRequest>>,
     }
 }
@@ -292,6 +295,18 @@ impl Step {
             }
         }
         kept
+    }
+}
+
+impl Nested for CreateStepRequest {
+    fn set_children(&mut self, children: Vec<Self>) {
+        self.children = Some(children);
+    }
+}
+
+impl Nested for UpdateStepRequest {
+    fn set_children(&mut self, children: Vec<Self>) {
+        self.children = Some(children);
     }
 }
 

@@ -866,3 +866,32 @@ fn a_caller_who_may_only_read_changes_no_step() {
     assert_eq!(list(&read[1].json()["steps"]), [read[0].json()]);
     assert_eq!(list(&read[2].json()["paths"]).len(), 1);
 }
+
+#[test]
+fn steps_nest_in_100_levels() {
+    run(|client| {
+        let id = client.result();
+        let nested = |levels: usize| {
+            let around = |inner, _| json!({"name": "outer", "children": [inner]});
+            let mut step = (1..levels).fold(json!({"name": "deepest"}), around);
+            step["resultId"] = json!(id);
+            step
+        };
+        let made = client.create_steps(&[nested(100)]);
+        assert_eq!((made.len(), &made[99]["name"]), (100, &json!("deepest")));
+        assert_eq!(list(&made[99]["pathIds"]).len(), 100);
+        for levels in [102, 5_000] {
+            // Its text is made here, because a parsed value so deep takes much stack.
+            let body = format!(
+                "{{\"steps\":[{{\"resultId\":\"{id}\"{}{}]}}",
+                ",\"name\":\"n\",\"children\":[{\"x\":1".repeat(levels - 1),
+                "}]".repeat(levels - 1) + "}"
+            );
+            let headers = [("content-type", "application/json")];
+            let path = format!("{BASE}/steps");
+            let refused = client.server.send("POST", &path, &headers, body.as_bytes());
+            assert_eq!(refused.status, 400);
+            assert_eq!(refused.json()["error"]["name"], "StationDb.LimitExceeded");
+        }
+    });
+}

@@ -1,6 +1,6 @@
 //! Steps on the wire, and steps as they are stored.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
@@ -14,7 +14,7 @@ use crate::model::results::{
     CreateStepRequest, NamedValue, Status, StatusType, Step, StepData, UpdateStepRequest,
 };
 use crate::model::steps::stored::{StoredData, StoredParameter, StoredStep, millis};
-use crate::value::limits::{RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
+use crate::value::limits::{JSON_DEPTH, RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
 use crate::value::{IdForm, RecordKey, stored, time};
 
 /// Bytes of the texts of a step that stand beside all of its parameters.
@@ -44,21 +44,14 @@ pub(super) fn new_step(
 /// # Errors
 /// As [`new_step`].
 pub(super) fn new_step_at(
-    mut request: CreateStepRequest,
+    request: CreateStepRequest,
     result_id: &str,
     now_ms: i64,
 ) -> Result<NewStep> {
-    let data = request.data.take();
-    let children = request.children.take().unwrap_or_default();
-    let child = |(at, child): (usize, CreateStepRequest)| {
-        check_result_of_child(&child, result_id)
-            .and_then(|()| new_step_at(child, result_id, now_ms))
-            .map_err(|error| within(error, &format!("children[{at}]")))
-    };
-    let step = step_without_children(request, now_ms, || data.map(stored_data).transpose())?;
-    Ok(NewStep {
-        step,
-        children: children.into_iter().enumerate().map(child).collect::<Result<_>>()?,
+    let children = |request: &mut CreateStepRequest| request.children.take().unwrap_or_default();
+    tree_of(request, result_id, children, |mut request| {
+        let data = request.data.take();
+        step_without_children(request, now_ms, || data.map(stored_data).transpose())
     })
 }
 
@@ -71,30 +64,79 @@ pub(super) fn new_step_of(
     result_id: &str,
     now_ms: i64,
 ) -> Result<NewStep> {
-    let members = CreateStepRequest {
-        step_id: request.step_id.clone(),
-        parent_id: request.parent_id.clone(),
-        name: request.name.clone(),
-        step_type: request.step_type.clone(),
-        status: request.status.clone(),
-        started_at: request.started_at,
-        total_time_in_seconds: request.total_time_in_seconds,
-        data_model: request.data_model.clone(),
-        inputs: request.inputs.clone(),
-        outputs: request.outputs.clone(),
-        keywords: request.keywords.clone(),
-        properties: request.properties.clone(),
-        ..CreateStepRequest::default()
-    };
-    let data = || request.data.as_ref().map(copied_data).transpose();
-    let step = step_without_children(members, now_ms, data)?;
-    let child = |(at, child): (usize, &CreateStepRequest)| {
-        check_result_of_child(child, result_id)
-            .and_then(|()| new_step_of(child, result_id, now_ms))
-            .map_err(|error| within(error, &format!("children[{at}]")))
-    };
-    let children = request.children.iter().flatten().enumerate();
-    Ok(NewStep { step, children: children.map(child).collect::<Result<_>>()? })
+    fn children<'r>(request: &mut &'r CreateStepRequest) -> Vec<&'r CreateStepRequest> {
+        request.children.iter().flatten().collect()
+    }
+    tree_of(request, result_id, children, |request| {
+        let members = CreateStepRequest {
+            step_id: request.step_id.clone(),
+            parent_id: request.parent_id.clone(),
+            name: request.name.clone(),
+            step_type: request.step_type.clone(),
+            status: request.status.clone(),
+            started_at: request.started_at,
+            total_time_in_seconds: request.total_time_in_seconds,
+            data_model: request.data_model.clone(),
+            inputs: request.inputs.clone(),
+            outputs: request.outputs.clone(),
+            keywords: request.keywords.clone(),
+            properties: request.properties.clone(),
+            ..CreateStepRequest::default()
+        };
+        let data = || request.data.as_ref().map(copied_data).transpose();
+        step_without_children(members, now_ms, data)
+    })
+}
+
+/// A request that is converted, with its place among the children of the one around it.
+struct OpenStep<T> {
+    place: usize,
+    step: StoredStep,
+    children: Vec<NewStep>,
+    rest: std::iter::Enumerate<std::vec::IntoIter<T>>,
+}
+
+/// Converts a step and those below it, each before its children. The levels are kept in a list, so
+/// that the stack does not grow with them.
+fn tree_of<T: Borrow<CreateStepRequest>>(
+    root: T,
+    result_id: &str,
+    children_of: impl Fn(&mut T) -> Vec<T>,
+    step_of: impl Fn(T) -> Result<StoredStep>,
+) -> Result<NewStep> {
+    let mut open: Vec<OpenStep<T>> = Vec::new();
+    let (mut place, mut request) = (0, root);
+    loop {
+        let rest = children_of(&mut request).into_iter().enumerate();
+        let checked = if open.is_empty() {
+            Ok(())
+        } else {
+            check_result_of_child(request.borrow(), result_id)
+        };
+        let step = checked.and_then(|()| step_of(request)).map_err(|error| {
+            let places = open.iter().map(|around| around.place).chain([place]).skip(1);
+            let path: Vec<_> = places.map(|place| format!("children[{place}]")).collect();
+            if path.is_empty() { error } else { within(error, &path.join(".")) }
+        })?;
+        open.push(OpenStep { place, step, children: Vec::new(), rest });
+        // Goes up until there is a step that was not converted.
+        (place, request) = loop {
+            let Some(OpenStep { place, step, children, mut rest }) = open.pop() else {
+                return Err(Error::corrupt(
+                    "internal error: a tree of steps has no root; report it",
+                ));
+            };
+            if let Some(next) = rest.next() {
+                open.push(OpenStep { place, step, children, rest });
+                break next;
+            }
+            let done = NewStep { step, children };
+            match open.last_mut() {
+                Some(around) => around.children.push(done),
+                None => return Ok(done),
+            }
+        };
+    }
 }
 
 fn check_result_of_child(child: &CreateStepRequest, result_id: &str) -> Result<()> {
@@ -290,6 +332,13 @@ fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<
 /// The JSON text of named values; none for an empty list.
 fn json(values: Option<&[NamedValue]>) -> Result<Option<String>> {
     let Some(values) = values.filter(|values| !values.is_empty()) else { return Ok(None) };
+    // The parser that reads the text back has a bound.
+    if values.iter().any(|named| stored::is_deeper(&named.value, JSON_DEPTH)) {
+        return Err(Error::limit(format!(
+            "an input or output of the step nests in more than {JSON_DEPTH} levels; send the value \
+             as a text"
+        )));
+    }
     serde_json::to_string(values)
         .map(Some)
         .map_err(|error| Error::invalid("a value of the step is no JSON").with_source(error))
@@ -384,16 +433,17 @@ pub(in crate::services::results) fn number_text(value: f64) -> String {
 pub(super) fn entry(parameter: StoredParameter) -> BTreeMap<String, String> {
     let mut entry = parameter.extra;
     let measurement = parameter.text.or_else(|| parameter.value.map(number_text));
+    // In the order of the map, which then moves nothing to make room.
     for (key, text) in [
-        ("name", parameter.name),
-        ("measurement", measurement),
-        ("units", parameter.units),
-        ("lowLimit", parameter.low_limit),
-        ("highLimit", parameter.high_limit),
-        ("nominalValue", parameter.nominal_value),
         ("comparisonType", parameter.comparison),
-        ("status", parameter.status),
+        ("highLimit", parameter.high_limit),
+        ("lowLimit", parameter.low_limit),
+        ("measurement", measurement),
+        ("name", parameter.name),
+        ("nominalValue", parameter.nominal_value),
         ("specId", parameter.spec_id),
+        ("status", parameter.status),
+        ("units", parameter.units),
     ] {
         entry.extend(text.map(|text| (key.to_owned(), text)));
     }
