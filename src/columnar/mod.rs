@@ -63,7 +63,9 @@ pub(crate) use read::count::count_rows;
 pub use read::explain::Touched;
 pub(crate) use read::explain::touched;
 pub(crate) use read::fetch::{Locator, fetch_rows};
-pub(crate) use read::index_rows::{IndexPick, IndexRows, Narrow, index_rows, picked_rows};
+pub(crate) use read::index_rows::{
+    IndexPick, IndexRows, Narrow, PickedRows, index_rows, picked_rows,
+};
 pub(crate) use read::matching::matching;
 pub use read::record_batches::RecordBatches;
 pub(crate) use read::row_query::{RowQuery, SpillPlace};

@@ -214,6 +214,9 @@ impl TableSchema {
     /// The Arrow schema of the columns at these positions.
     #[must_use]
     pub fn project(&self, positions: &[usize]) -> SchemaRef {
+        if positions.iter().copied().eq(0..self.columns.len()) {
+            return self.arrow.clone();
+        }
         let fields: Vec<_> =
             positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
         Arc::new(Schema::new(fields))

@@ -53,7 +53,8 @@ fn each_in_parallel(
     } else {
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(worker);
+                // Where no thread can be started, this one does it all.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
             }
             worker();
         });

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::view::{Run, TableView};
-use crate::arrow::array::RecordBatch;
-use crate::columnar::schema::{TableSchema, misfit};
+use crate::arrow::array::{ArrayRef, RecordBatch};
+use crate::columnar::schema::TableSchema;
 use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary};
 use crate::error::Result;
 use crate::value::ranges::{join, of_numbers};
@@ -74,8 +74,17 @@ fn live_rows(
     Ok(parts.into_iter().flat_map(|part| run.live(part)).collect())
 }
 
-/// Picks rows that follow each other.
-pub(crate) type IndexPick<'p> = dyn Fn(&RecordBatch) -> Result<Option<Range<usize>>> + 'p;
+/// Picks rows that follow each other, by some of their columns.
+pub(crate) type IndexPick<'p> = dyn Fn(&[ArrayRef]) -> Result<Option<Range<usize>>> + 'p;
+
+/// Rows that were picked.
+#[derive(Debug)]
+pub(crate) struct PickedRows {
+    /// All columns of the rows.
+    pub arrays: Vec<ArrayRef>,
+    /// Their append ordinals.
+    pub ordinals: Vec<u64>,
+}
 
 /// The rows, with all columns, that `pick` picks by these columns from those whose index has this
 /// value; of the first run of which it picks any. The first row that it picks has the number of
@@ -89,29 +98,29 @@ pub(crate) fn picked_rows(
     narrow: Narrow,
     columns: &[usize],
     pick: &IndexPick<'_>,
-) -> Result<Option<IndexRows>> {
+) -> Result<Option<PickedRows>> {
     let schema = &view.schema;
     for run in view.runs() {
         let ranges = live_rows(run, schema, value, Some(narrow))?;
         if ranges.is_empty() {
             continue;
         }
-        let looked_at = run.read(schema, columns, &ranges)?;
+        let looked_at = run.read_arrays(schema, columns, &ranges)?;
         let Some(picked) = pick(&looked_at)? else { continue };
         let rows = ranges.into_iter().flatten().skip(picked.start).take(picked.len());
         let ranges = of_numbers(rows);
+        let count: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        if count == 0 {
+            continue;
+        }
         let others: Vec<usize> = (0..schema.len()).filter(|at| !columns.contains(at)).collect();
-        let rest = run.read(schema, &others, &ranges)?;
-        let looked_at = looked_at.slice(picked.start, rest.num_rows());
-        let array = |column: usize| {
-            let is_known = columns.contains(&column);
-            let (batch, among) = if is_known { (&looked_at, columns) } else { (&rest, &*others) };
-            let at = among.iter().position(|other| *other == column)?;
-            batch.columns().get(at).cloned()
+        let mut rest = run.read_arrays(schema, &others, &ranges)?.into_iter();
+        let array = |column: usize| match columns.iter().position(|other| *other == column) {
+            Some(at) => looked_at.get(at).map(|array| array.slice(picked.start, count)),
+            None => rest.next(),
         };
         let arrays = (0..schema.len()).filter_map(array).collect();
-        let batch = RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(misfit)?;
-        return Ok(Some(IndexRows { batch, ordinals: run.ordinals(&ranges)? }));
+        return Ok(Some(PickedRows { arrays, ordinals: run.ordinals(&ranges)? }));
     }
     Ok(None)
 }

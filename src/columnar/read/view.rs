@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::arrow::array::RecordBatch;
+use crate::arrow::array::{ArrayRef, RecordBatch};
 use crate::columnar::keys::index_values;
 use crate::columnar::layouts::adapted;
 use crate::columnar::schema::TableSchema;
@@ -245,6 +245,22 @@ impl Run {
                 adapted(schema, columns, sources, next, found.num_rows())
             }
             (RunStorage::Memory(run), _) => run.read(schema, columns, ranges),
+        }
+    }
+
+    /// The columns of [`Run::read`], without a batch around them. There is at least one row.
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub(in crate::columnar) fn read_arrays(
+        &self,
+        schema: &TableSchema,
+        columns: &[usize],
+        ranges: &[Range<usize>],
+    ) -> Result<Vec<ArrayRef>> {
+        match (&self.stored, &self.sources) {
+            (RunStorage::Segment(segment), None) => segment.read_arrays(columns, ranges),
+            _ => Ok(self.read(schema, columns, ranges)?.columns().to_vec()),
         }
     }
 

@@ -436,13 +436,28 @@ impl Segment {
         if row_count == 0 {
             return Ok(RecordBatch::new_empty(schema));
         }
-        let by_group = self.by_group(ranges);
-        let mut scratch = Scratch::new(DataType::Int64);
-        let arrays = columns
-            .iter()
-            .map(|&column| self.read_column(column, &by_group, &mut scratch))
-            .collect::<Result<Vec<ArrayRef>>>()?;
+        let arrays = self.read_arrays(columns, ranges)?;
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(bad_batch)
+    }
+
+    /// The values of [`Segment::read`], for a reader that takes no batch. Of a few rows the schema
+    /// of a batch costs as much as they do. There is at least one row.
+    ///
+    /// # Errors
+    /// As [`Segment::read`].
+    pub fn read_arrays(&self, columns: &[usize], ranges: &[Range<usize>]) -> Result<Vec<ArrayRef>> {
+        let by_group = self.by_group(ranges);
+        let row_count: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        let mut scratch = Scratch::new(DataType::Int64);
+        let mut read = |&column: &usize| {
+            let array = self.read_column(column, &by_group, &mut scratch)?;
+            if array.len() == row_count {
+                return Ok(array);
+            }
+            let (has, of) = (array.len(), row_count);
+            Err(Error::corrupt(format!("a column of a segment has {has} values for {of} rows")))
+        };
+        columns.iter().map(&mut read).collect()
     }
 
     fn read_column(

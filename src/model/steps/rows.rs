@@ -315,17 +315,17 @@ pub(crate) fn is_of(result: RecordKey, rest: &RecordBatch, row: usize) -> bool {
 pub(crate) const TOLD_BY: [usize; 3] =
     [Of::ResultRest as usize, Of::Seq as usize, Of::Rows as usize];
 
-/// The rows of the step of a result with this number. The batch has the columns [`TOLD_BY`].
+/// The rows of the step of a result with this number. The arrays are the columns [`TOLD_BY`].
 ///
 /// # Errors
 /// `Corrupt` for other columns.
 pub(crate) fn rows_of_step(
-    batch: &RecordBatch,
+    arrays: &[ArrayRef],
     result: RecordKey,
     number: u64,
 ) -> Result<Option<Range<usize>>> {
     let ints = |at: usize, column| {
-        let array = batch.columns().get(at);
+        let array = arrays.get(at);
         array.and_then(|array| array.as_primitive_opt::<Int64Type>()).ok_or_else(|| damaged(column))
     };
     let (rest, seq, rows) = (ints(0, Of::ResultRest)?, ints(1, Of::Seq)?, ints(2, Of::Rows)?);
@@ -334,7 +334,7 @@ pub(crate) fn rows_of_step(
         let is_first = rest.value(*row) == rest_of(result) && !rows.is_null(*row);
         is_first && seq.value(*row).cast_unsigned() == number
     };
-    let Some(first) = (0..batch.num_rows()).find(is_wanted) else { return Ok(None) };
+    let Some(first) = (0..rest.len()).find(is_wanted) else { return Ok(None) };
     let count = usize::try_from(rows.value(first)).map_err(|_| damaged(Of::Rows))?;
     Ok(Some(first..first.saturating_add(count)))
 }
@@ -352,8 +352,8 @@ enum Cells<'b> {
 
 impl<'b> Cells<'b> {
     /// The column at a position; `None` if it is not there, or has another type.
-    fn of(batch: &'b RecordBatch, at: usize) -> Option<Self> {
-        let array = batch.columns().get(at)?;
+    fn of(arrays: &'b [ArrayRef], at: usize) -> Option<Self> {
+        let array = arrays.get(at)?;
         let (_, data_type, _) = COLUMNS.get(at)?;
         let cells = match data_type {
             DataType::Bool => Self::Bool(array.as_boolean_opt()?),
@@ -378,8 +378,8 @@ struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
-    fn new(batch: &'b RecordBatch) -> Result<Self> {
-        let cells = |at| Cells::of(batch, at).ok_or_else(|| damaged_at(at));
+    fn new(arrays: &'b [ArrayRef]) -> Result<Self> {
+        let cells = |at| Cells::of(arrays, at).ok_or_else(|| damaged_at(at));
         Ok(Self { columns: (0..COLUMNS.len()).map(cells).collect::<Result<_>>()? })
     }
 
@@ -487,9 +487,17 @@ impl<'b> Reader<'b> {
 /// # Errors
 /// `Corrupt` when the rows are not those of whole steps.
 pub(crate) fn steps_of(batch: &RecordBatch) -> Result<Vec<(RecordKey, StoredStep)>> {
-    let reader = Reader::new(batch)?;
+    steps_in(batch.columns())
+}
+
+/// [`steps_of`] all columns of some rows, which all have the same length.
+///
+/// # Errors
+/// As [`steps_of`].
+pub(crate) fn steps_in(arrays: &[ArrayRef]) -> Result<Vec<(RecordKey, StoredStep)>> {
+    let reader = Reader::new(arrays)?;
     let mut steps: Vec<(RecordKey, StoredStep)> = Vec::new();
-    for row in 0..batch.num_rows() {
+    for row in 0..arrays.first().map_or(0, |array| array.len()) {
         let position = reader.some_int(Of::Position, row)?;
         if position == 0 {
             let index = reader.some_int(Of::Result, row)?;
@@ -618,14 +626,14 @@ mod tests {
             (result(1), named(2, None, 0)),
         ];
         let batch = batch(&steps).project(&TOLD_BY).unwrap();
-        let found = |of: u8, seq: u64| rows_of_step(&batch, result(of), seq).unwrap();
+        let found = |of: u8, seq: u64| rows_of_step(batch.columns(), result(of), seq).unwrap();
         assert_eq!(found(1, 1), Some(3..6));
         assert_eq!(found(2, 0), Some(0..1));
         assert_eq!(found(3, 0), None);
         assert_eq!(found(1, 3), None);
         assert_eq!(found(1, 0), Some(1..3));
         assert_eq!(found(1, 2), Some(6..7));
-        assert!(rows_of_step(&batch.project(&[0]).unwrap(), result(1), 1).is_err());
+        assert!(rows_of_step(&batch.columns()[..1], result(1), 1).is_err());
     }
 
     #[test]

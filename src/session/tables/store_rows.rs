@@ -26,8 +26,8 @@ use super::state::{
 };
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{
-    IndexPick, IndexRows, Layouts, Narrow, SegmentMeta, TableSchema, TableView, index_rows,
-    picked_rows,
+    IndexPick, IndexRows, Layouts, Narrow, PickedRows, SegmentMeta, TableSchema, TableView,
+    index_rows, picked_rows,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
@@ -273,7 +273,7 @@ pub(crate) fn sealed_pick(
     narrow: Narrow,
     columns: &[usize],
     pick: &IndexPick<'_>,
-) -> Result<Option<IndexRows>> {
+) -> Result<Option<PickedRows>> {
     match sealed(view, table)? {
         Some(rows) => picked_rows(&rows, (table.index_of)(record), narrow, columns, pick),
         None => Ok(None),

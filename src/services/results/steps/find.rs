@@ -1,10 +1,10 @@
 //! Where a step is stored, by its ids.
 
 use super::chunk_test::members;
-use crate::arrow::array::RecordBatch;
+use crate::arrow::array::ArrayRef;
 use crate::error::Result;
 use crate::model::steps::links::{Link, seq_of};
-use crate::model::steps::rows::{StepColumn, TOLD_BY, rows_of_step, steps_of};
+use crate::model::steps::rows::{StepColumn, TOLD_BY, rows_of_step, steps_in};
 use crate::model::steps::stored::{StoredStep, generated_seq};
 use crate::model::tables::store_table::STEPS;
 use crate::session::View;
@@ -62,12 +62,12 @@ pub(super) fn sealed_step(
     result: RecordKey,
     seq: u64,
 ) -> Result<Option<(StoredStep, Vec<u64>)>> {
-    let pick = |rows: &RecordBatch| rows_of_step(rows, result, seq);
+    let pick = |rows: &[ArrayRef]| rows_of_step(rows, result, seq);
     let narrow = (StepColumn::Seq as usize, seq.cast_signed());
     let Some(rows) = sealed_pick(view, &STEPS, result, narrow, &TOLD_BY, &pick)? else {
         return Ok(None);
     };
-    let step = steps_of(&rows.batch)?.pop();
+    let step = steps_in(&rows.arrays)?.pop();
     Ok(step.map(|(_, step)| (step, rows.ordinals)))
 }
 
