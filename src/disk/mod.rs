@@ -269,6 +269,14 @@ pub(crate) fn copy_file_as(
     Ok(len)
 }
 
+/// Removes a file if it is there.
+///
+/// # Errors
+/// What the disk says.
+pub(crate) fn remove_if_there(disk: &dyn Disk, path: &str) -> io::Result<()> {
+    if disk.exists(path)? { disk.remove_file(path) } else { Ok(()) }
+}
+
 /// The paths and lengths of all files below a directory, sorted by path; empty if it does not
 /// exist.
 pub fn walk(disk: &dyn Disk, directory: &str) -> io::Result<Vec<(String, u64)>> {

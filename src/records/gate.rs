@@ -13,7 +13,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::disk::{DiskFile, Mode, SharedDisk, remove_if_there};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
@@ -92,9 +92,7 @@ fn take(disk: &SharedDisk, file: &mut Box<dyn DiskFile>, wait: Duration) -> Resu
 fn replace(disk: &SharedDisk, old: &dyn DiskFile) -> Result<Box<dyn DiskFile>> {
     let generation = old.len().map_err(failed)?;
     // What was left there is removed and not written: it may be a link.
-    if disk.exists(NEW_NAME).map_err(failed)? {
-        disk.remove_file(NEW_NAME).map_err(failed)?;
-    }
+    remove_if_there(&**disk, NEW_NAME).map_err(failed)?;
     let new = disk.open(NEW_NAME, Mode::CreateNew).map_err(failed)?;
     new.set_len(generation.saturating_add(1)).map_err(failed)?;
     if !new.try_lock().map_err(failed)? {

@@ -25,7 +25,7 @@ use super::status::kept::Activity;
 use super::{directory, format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
-use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, walk};
+use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, remove_if_there, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{
     Change, Collection, JOURNAL_NAMES, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space,
@@ -299,9 +299,7 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     // The status of a backup that was opened as a store is not that of its owner.
     let status = [format::STATUS, format::NEW_STATUS];
     for name in [format::NAME, RECORD_FILE].into_iter().chain(JOURNAL_NAMES).chain(status) {
-        if target.exists(name).map_err(&attempt)? {
-            target.remove_file(name).map_err(&attempt)?;
-        }
+        remove_if_there(&**target, name).map_err(&attempt)?;
     }
     target.sync_dir("").map_err(&attempt)?;
     Ok(!marked)
@@ -436,9 +434,7 @@ pub(super) fn copy_files(
             }
             // The source is opened before the target's file is removed, which may be the last copy.
             let source_file = source.open(&path, Mode::Read).map_err(&attempt)?;
-            if target.exists(&path).map_err(&attempt)? {
-                target.remove_file(&path).map_err(&attempt)?;
-            }
+            remove_if_there(target, &path).map_err(&attempt)?;
             drop(source_file);
             done = copy_one(source, target, &path, done, Some(total), control)?;
             report.files += 1;

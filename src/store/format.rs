@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::disk::{Mode, SharedDisk};
+use crate::disk::{Mode, SharedDisk, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate;
 use crate::value::stored::Format;
@@ -294,9 +294,7 @@ pub(super) fn copy(from: &SharedDisk, to: &SharedDisk) -> Result<()> {
 /// power cut leaves either the old text or the new one.
 pub(super) fn replace(disk: &SharedDisk, name: &str, new_name: &str, text: &str) -> Result<()> {
     let failed = |error| Error::io(format_args!("writing {name}"), error);
-    if disk.exists(new_name).map_err(failed)? {
-        disk.remove_file(new_name).map_err(failed)?;
-    }
+    remove_if_there(&**disk, new_name).map_err(failed)?;
     let file = disk.open(new_name, Mode::CreateNew).map_err(failed)?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed)?;
     file.sync_all().map_err(failed)?;

@@ -414,6 +414,12 @@ fn a_backup_tells_what_was_lost_and_makes_the_indexes_anew() {
     let (report, copied, _copy) = back_up(&lost);
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert_eq!(copied.findings, [], "what is left is a whole store");
+    let in_set = |disk: &SharedDisk| {
+        let set: SharedDisk = Arc::new(MemoryDisk::new());
+        let store = open(disk).unwrap();
+        store.backup_to_set_disk(&set, &SetBackupOptions::new(), &control()).unwrap().findings
+    };
+    assert_eq!((in_set(&whole), in_set(&lost).len()), (vec![], 1));
     // A block of index entries is removed; the records show which entries it had.
     let (_, block, _) = raw_rows(&whole).into_iter().rfind(|(table, ..)| table == "index").unwrap();
     let holed = copy(&whole);

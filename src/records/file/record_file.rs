@@ -10,7 +10,7 @@ use super::free_space::FreeSpace;
 use super::medium::Medium;
 use super::names::{OpenName, check_names};
 use super::pages::{HEADER_BYTES, MAGIC, NOT_CLOSED, TWO_PHASES};
-use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
+use crate::disk::{DiskFile, FileId, Mode, SharedDisk, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::error::from_redb;
 use crate::records::journal::{Journal, Replayed};
@@ -116,10 +116,7 @@ impl RecordFile {
         let failed = |error| {
             Error::io("removing records.redb.new, a leftover of an interrupted call", error)
         };
-        if disk.exists(NEW_NAME).map_err(failed)? {
-            disk.remove_file(NEW_NAME).map_err(failed)?;
-        }
-        Ok(())
+        remove_if_there(&**disk, NEW_NAME).map_err(failed)
     }
 
     /// Whether a record file exists with more rows than [`Self::create`] writes for `first`

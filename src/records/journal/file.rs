@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::header::Header;
 use super::mark::{COPY, Marks};
-use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
+use crate::disk::{DiskFile, FileId, Mode, SharedDisk, remove_if_there};
 use crate::error::{Error, Result};
 use crate::records::file::names::OpenName;
 use crate::value::Latencies;
@@ -41,9 +41,7 @@ fn failed(attempt: &str, name: &str) -> impl Fn(std::io::Error) -> Error {
 impl PassFile {
     /// Creates an empty file; a file of this name is removed first.
     pub(super) fn create(disk: &SharedDisk, name: &'static str) -> Result<Self> {
-        if disk.exists(name).map_err(failed("look for it", name))? {
-            disk.remove_file(name).map_err(failed("remove it", name))?;
-        }
+        remove_if_there(&**disk, name).map_err(failed("remove it", name))?;
         Self::over(name, disk.open(name, Mode::CreateNew).map_err(failed("create it", name))?)
     }
 

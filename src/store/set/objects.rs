@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::layout::{NEW, OBJECTS, Set};
 use super::pace::Pace;
 use crate::blobs::{BlobStore, check_blob};
-use crate::disk::{Disk, Mode, copy_file_as, parent};
+use crate::disk::{Disk, Mode, copy_file_as, parent, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Snapshot;
 use crate::session::tables::{check_file, file_hashes};
@@ -157,9 +157,7 @@ pub(super) fn send(
     set.disk.create_dir_all(parent(&target)).map_err(attempt)?;
     let new = format!("{target}{NEW}");
     for left in [&new, &target] {
-        if set.disk.exists(left).map_err(attempt)? {
-            set.disk.remove_file(left).map_err(attempt)?;
-        }
+        remove_if_there(&*set.disk, left).map_err(attempt)?;
     }
     copy_file_as(source, path, &*set.disk, &new, |step| pace.wrote(step))?;
     set.disk.rename(&new, &target).map_err(attempt)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::layout::{Set, opened};
 use super::mend::{Mended, mend_records};
 use super::objects::{Object, identities};
-use crate::disk::{Disk, SharedDisk, copy_file_as, parent};
+use crate::disk::{Disk, SharedDisk, copy_file_as, parent, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::guarded;
 use crate::session::tables::TEMPORARY_DIR;
@@ -156,9 +156,7 @@ fn replace(
     // What an interruption leaves there is removed when the store is opened.
     let copy = format!("{TEMPORARY_DIR}/repair");
     disk.create_dir_all(TEMPORARY_DIR).map_err(attempt)?;
-    if disk.exists(&copy).map_err(attempt)? {
-        disk.remove_file(&copy).map_err(attempt)?;
-    }
+    remove_if_there(disk, &copy).map_err(attempt)?;
     copy_file_as(&*set.disk, &object.path(), disk, &copy, |_| control.check())?;
     object.check(disk, &copy, control).map_err(|error| {
         error.context(format!("the copy for {path} differs from what was written"))

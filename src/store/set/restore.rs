@@ -12,7 +12,7 @@ use super::point::RestorePoint;
 use super::rows::each_row;
 use super::sweep::{Manifests, each_chunk, each_file};
 use super::unread::Unread;
-use crate::disk::{SharedDisk, copy_file_as, parent};
+use crate::disk::{SharedDisk, copy_file_as, parent, remove_if_there};
 use crate::error::{Error, Result};
 use crate::records::{RecordFile, RecordFileOptions, Space};
 use crate::session::guarded;
@@ -190,7 +190,7 @@ fn write_files(
             // A failure of the set shows in a read of it alone. What can be read now failed once.
             if let Err(of_set) = object.check(&*set.disk, &from, control) {
                 unread.find(&from, "its content", of_set)?;
-                remove(target, &path)?;
+                remove_if_there(&**target, &path).map_err(removing)?;
                 continue;
             }
             copied = copy_new(set, &from, target, &path, &mut progress);
@@ -205,6 +205,10 @@ fn write_files(
     directories.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
 }
 
+fn removing(error: std::io::Error) -> Error {
+    Error::io("removing what an interrupted restore left", error)
+}
+
 /// Copies a file in the place of what an interrupted restore has left there.
 fn copy_new(
     set: &Set,
@@ -213,14 +217,6 @@ fn copy_new(
     path: &str,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    remove(target, path)?;
+    remove_if_there(&**target, path).map_err(removing)?;
     copy_file_as(&*set.disk, from, &**target, path, progress).map(drop)
-}
-
-fn remove(target: &SharedDisk, path: &str) -> Result<()> {
-    let attempt = failed("removing what an interrupted restore left");
-    if target.exists(path).map_err(&attempt)? {
-        target.remove_file(path).map_err(&attempt)?;
-    }
-    Ok(())
 }

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::{ActivityStatus, Outcome, OutcomeResult, ScrubProgress};
 use super::trend::{Sample, Trend};
-use crate::disk::{Mode, SharedDisk};
+use crate::disk::{Mode, SharedDisk, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{guarded, lock};
 use crate::store::format::{NEW_STATUS, STATUS};
@@ -224,9 +224,7 @@ fn write(disk: &SharedDisk, kept: &Kept) -> Result<()> {
     let json = serde_json::to_string_pretty(kept)
         .map_err(|error| Error::conflict(format!("internal error: {STATUS}: {error}")))?;
     let text = format!("{MAGIC}\nsum {:016x}\n{json}", xxh3_64(json.as_bytes()));
-    if disk.exists(NEW_STATUS).map_err(&failed)? {
-        disk.remove_file(NEW_STATUS).map_err(&failed)?;
-    }
+    remove_if_there(&**disk, NEW_STATUS).map_err(&failed)?;
     let file = disk.open(NEW_STATUS, Mode::CreateNew).map_err(&failed)?;
     file.write_all_at(text.as_bytes(), 0).map_err(&failed)?;
     file.sync_all().map_err(&failed)?;

@@ -94,3 +94,24 @@ fn damage_of_the_store_is_a_finding_and_not_the_end() {
     assert_eq!(report.findings.len(), 2, "{report:?}");
     assert_eq!(back_up(&store, &set).unwrap().findings, []);
 }
+
+/// A manifest under the name of another one is not its backup, and keeps its number: no later
+/// backup takes the name away, also when no pack tells of it any more.
+#[test]
+fn a_manifest_under_another_name_is_no_backup() {
+    let (store, set, points) = example();
+    let first = read_file(&*set, &manifest_path(1), 1 << 20).unwrap();
+    set.remove_file(&manifest_path(3)).unwrap();
+    write_new_file(&*set, &manifest_path(3), &first).unwrap();
+    let listed = Store::list_backups_disk(&set).unwrap().backups;
+    let readable: Vec<u64> =
+        listed.iter().filter(|one| one.problem.is_none()).map(|one| one.backup).collect();
+    assert_eq!((readable, listed.len()), (vec![1, 2], 3));
+    let error = restored(&set, RestorePoint::Backup(3)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    set.remove_file(&pack_path(3)).unwrap();
+    let report = back_up(&store, &set).unwrap();
+    assert_eq!((report.backup, report.unreadable.len()), (4, 1));
+    assert_eq!(read_file(&*set, &manifest_path(3), 1 << 20).unwrap(), first);
+    assert_restores(&set, RestorePoint::Latest, &points[2].model, "the next one");
+}

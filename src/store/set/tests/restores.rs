@@ -245,6 +245,14 @@ fn bad_places_of_a_medium_are_told_from_a_medium_that_is_gone() {
         assert_none_or_whole(&set, &target, &expected, "the medium is back");
     }
     assert!(reasons[0] > 0 && reasons[1] > 0, "{reasons:?}");
+    // Bad places with good ones between them are no medium that is gone, however many there are.
+    for nth in (10..170).step_by(2) {
+        set.inject(Pick::kind(OpKind::Read).on_path(RECORDS).nth(nth).once(), Fault::Io);
+    }
+    match restore(&set, &SimDisk::new(1)) {
+        Ok(report) => assert!(report.findings.len() >= 64, "{report:?}"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}"),
+    }
 }
 
 /// After a restore of which no store is left, the next one goes into the same directory.
