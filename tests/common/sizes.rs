@@ -130,6 +130,11 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("report_compared", 0, 1),
     // Schedules of the queue of writers, by each of two schedulers.
     ("schedules", 300, 20_000),
+    // Days of a station, runs and backups of a day, and samples of the waveform of a run.
+    ("year_days", 8, 365),
+    ("year_runs", 12, 200),
+    ("year_backups", 4, 24),
+    ("year_samples", 500, 100_000),
     // Rounds of the model of searches.
     ("search_rounds", 250, 10_000),
     // Random changes of steps, compared with a plain list.
