@@ -93,7 +93,8 @@ impl Lane {
         format!("{}{step}", self.0)
     }
 
-    fn step_of(self, name: &str) -> Option<u64> {
+    /// The step that made something of this name.
+    pub fn step_of(self, name: &str) -> Option<u64> {
         name.strip_prefix(self.0)?.parse().ok()
     }
 

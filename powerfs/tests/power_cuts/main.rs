@@ -16,12 +16,15 @@ mod acks;
 mod devices;
 mod ground;
 mod harness;
+mod lake;
 mod lane;
+mod objects;
 #[path = "../../../tests/common/package.rs"]
 mod package;
 mod peers;
 #[path = "../../../tests/common/rows.rs"]
 mod rows;
+mod sets;
 #[path = "../../../tests/common/sizes.rs"]
 mod sizes;
 mod syncs;
@@ -39,7 +42,8 @@ fn holds(work: Work, ground: Ground, end: End, size: &str) {
         return;
     }
     // A device has seen the blocks of its file system and of the new store by then.
-    let changes_min = if ground == Ground::Lossy { 50 } else { 300 };
+    let least = if ground == Ground::Lossy { 0 } else { 300 };
+    let changes_min = work.changes_min.max(least);
     let plan = Plan { work, ground, end, kept: Kept::default(), changes_min };
     let explored = explore(&plan, sizes::seed(), sizes::size(size));
     println!("{name}: {explored}");
@@ -51,28 +55,30 @@ fn holds(work: Work, ground: Ground, end: End, size: &str) {
 }
 
 macro_rules! workloads {
-    ($($test:ident: $work:ident;)*) => {
+    ($($test:ident: $module:ident::$work:ident;)*) => {
         $(#[test]
         fn $test() {
-            holds(works::$work(), Ground::Lossy, End::Cut, "power_states");
+            holds($module::$work(), Ground::Lossy, End::Cut, "power_states");
         })*
 
         /// Every workload, by name.
         pub(crate) fn every_work() -> Vec<Work> {
-            vec![$(works::$work(),)* peers::redb(), peers::redb_3()]
+            vec![$($module::$work(),)* peers::redb(), peers::redb_3()]
         }
     };
 }
 
 workloads! {
-    a_power_cut_loses_nothing_of_a_station: station;
-    a_power_cut_loses_nothing_of_several_writers: writers;
-    a_power_cut_loses_nothing_beside_looks: looks;
-    a_power_cut_loses_nothing_beside_looks_by_copy: looks_by_copy;
-    a_power_cut_loses_nothing_of_backups_and_restores: backups;
-    a_power_cut_loses_nothing_of_compactions: compactions;
-    a_power_cut_loses_nothing_of_rewrites: rewrites;
-    a_power_cut_loses_nothing_of_imports: imports;
+    a_power_cut_loses_nothing_of_a_station: works::station;
+    a_power_cut_loses_nothing_of_several_writers: works::writers;
+    a_power_cut_loses_nothing_beside_looks: works::looks;
+    a_power_cut_loses_nothing_beside_looks_by_copy: works::looks_by_copy;
+    a_power_cut_loses_nothing_of_backups_and_restores: works::backups;
+    a_power_cut_loses_nothing_of_compactions: works::compactions;
+    a_power_cut_loses_nothing_of_rewrites: works::rewrites;
+    a_power_cut_loses_nothing_of_imports: works::imports;
+    a_power_cut_loses_nothing_of_backup_sets: sets::sets;
+    a_power_cut_loses_nothing_of_a_publisher: lake::publisher;
 }
 
 /// The harness finds an engine that is known to lose data, and nothing in the one that replaced it.

@@ -57,6 +57,7 @@ macro_rules! version {
                 name: stringify!($name),
                 processes: 1,
                 refuses_links: false,
+                changes_min: 50,
                 run: |child| {
                     // What was cut off before its first sync is no database, and redb says so.
                     if Acks::read(&child.ack_path).get("turn").is_none() {

@@ -5,7 +5,7 @@ use stationdb_powerfs::{Kept, SyncKind};
 use crate::ground::{FileSystem, Ground};
 use crate::harness::{End, Plan, explore, is_skipped};
 use crate::works::{self, Work};
-use crate::{devices, peers, sizes};
+use crate::{devices, peers, sets, sizes};
 
 /// States within which a missing sync has to be found.
 const STATES_MAX: u64 = 200;
@@ -57,6 +57,10 @@ removed! {
     fsync_of_a_backup_is_missed: works::backups(), File, |path| path.starts_with("/backup");
     sync_of_the_directories_of_a_backup_is_missed: works::backups(), Directory, |path| {
         path.starts_with("/backup")
+    };
+    fsync_of_a_backup_set_is_missed: sets::sets(), File, |path| path.starts_with("/set");
+    sync_of_the_directories_of_a_backup_set_is_missed: sets::sets(), Directory, |path| {
+        path.starts_with("/set")
     };
     fdatasync_of_redb_is_missed: peers::redb(), Data, |_| true;
 }

@@ -24,6 +24,8 @@ pub struct Work {
     pub name: &'static str,
     pub processes: u64,
     pub refuses_links: bool,
+    /// Changes of a life until the work has done what it is about.
+    pub changes_min: u64,
     pub run: fn(&Child),
     pub check: fn(&Path, &Acks, &dyn Tell) -> Result<(), String>,
 }
@@ -40,7 +42,7 @@ pub fn options(seed: u64) -> StoreOptions {
     options.memory_table_bytes(memory).maintenance_thread(seed % 8 < 4)
 }
 
-fn text(error: stationdb::Error) -> String {
+pub fn text(error: stationdb::Error) -> String {
     format!("{:?}: {error}", error.kind())
 }
 
@@ -67,7 +69,7 @@ fn acks_of(child: &Child) -> Acks {
 }
 
 /// Works on one lane until it is killed; `between` may do something else after a step.
-fn work_on_one(child: &Child, mut between: impl FnMut(&mut Store, u64)) {
+pub fn work_on_one(child: &Child, mut between: impl FnMut(&mut Store, u64)) {
     let (mut store, counts) = open(&child.mount, child.seed, &ONE, &acks_of(child), &child.acks);
     for step in counts[0].. {
         ONE[0].step(&store, step).unwrap();
@@ -106,9 +108,15 @@ pub fn station() -> Work {
         name: "station",
         processes: 1,
         refuses_links: false,
+        changes_min: 300,
         run: |child| work_on_one(child, |_, _| {}),
-        check: |path, acks, tell| check_lanes(path, &ONE, acks, tell),
+        check: check_station,
     }
+}
+
+/// Checks a store with one writer.
+pub fn check_station(path: &Path, acks: &Acks, tell: &dyn Tell) -> Result<(), String> {
+    check_lanes(path, &ONE, acks, tell)
 }
 
 /// Three writers in one process.
@@ -186,6 +194,7 @@ pub fn looks_by_copy() -> Work {
 pub fn backups() -> Work {
     Work {
         name: "backups",
+        changes_min: 600,
         run: |child| {
             work_on_one(child, |store, step| {
                 if step % 2 == 0 {
@@ -241,7 +250,7 @@ pub fn backups() -> Work {
 }
 
 /// Checks a copy of the store that was made when `least` to `most` steps were acknowledged.
-fn check_copy(path: &Path, least: u64, most: u64) -> Result<(), String> {
+pub fn check_copy(path: &Path, least: u64, most: u64) -> Result<(), String> {
     let store = Store::options()
         .create(false)
         .maintenance_thread(false)
