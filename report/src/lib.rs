@@ -60,7 +60,7 @@ mod waveform;
 mod x_axis;
 
 pub use number::grouped;
-pub use plot::{full_bytes, plot_html};
+pub use plot::{OPENED_BYTES, full_bytes, plot_html};
 pub use plot_options::{Limits, PlotOptions};
 pub use product::{ProductOptions, product_html};
 pub use run::{full_run_bytes, run_html};

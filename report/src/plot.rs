@@ -8,6 +8,9 @@ use crate::page::Page;
 use crate::plot_options::PlotOptions;
 use crate::waveform;
 
+/// Bytes of a page that all browsers open. Texts of half a gigabyte are too long for some.
+pub const OPENED_BYTES: u64 = 300_000_000;
+
 /// Bytes of a value in base64, and of x where it is not regular.
 const FULL_VALUE_BYTES: u64 = 11;
 /// Bytes of a page without numbers, of the pictures and tables of a column, and of its violations.

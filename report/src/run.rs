@@ -60,19 +60,8 @@ pub fn run_html(session: &Session, result: &TestResultId, options: &RunOptions) 
     let id = result;
     let session = &session.pinned();
     let result = session.get_result(id)?;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let title = format!(
-        "{} {} · {}",
-        text(&result.part_number),
-        text(&result.serial_number),
-        text(&result.program_name)
-    );
-    let mut page = Page::new(title.trim());
-    page.push(&of_result(&result));
-    let (steps, is_whole) = steps_of(session, id)?;
     let budget = options.budget();
-    page.push(&of_steps(&steps, is_whole, budget.map_or(usize::MAX, |budget| budget / 2)));
-    page.push(&of_files(session, &result)?);
+    let mut page = without_tables(session, id, &result, budget.map_or(usize::MAX, |b| b / 2))?;
     add_tables(&mut page, session, id, &result, budget)?;
     Ok(page.finish())
 }
@@ -103,10 +92,7 @@ pub fn run_html(session: &Session, result: &TestResultId, options: &RunOptions) 
 pub fn full_run_bytes(session: &Session, result: &TestResultId) -> Result<u64> {
     let session = &session.pinned();
     let found = session.get_result(result)?;
-    let (steps, is_whole) = steps_of(session, result)?;
-    let beside = of_result(&found).len()
-        + of_steps(&steps, is_whole, usize::MAX).len()
-        + of_files(session, &found)?.len();
+    let page = without_tables(session, result, &found, usize::MAX)?;
     let tables = session.tables_of_result(result)?;
     let mut options = PlotOptions::new();
     options.limits = limits_of_tables(session, &found, &tables)?;
@@ -114,8 +100,30 @@ pub fn full_run_bytes(session: &Session, result: &TestResultId) -> Result<u64> {
         // A table that cannot be drawn is named in one line.
         full_bytes(session, &table.as_str().into(), &options).ok()
     });
-    let empty = (Page::new("").size() + TABLE_NAMES_BYTES * tables.len()) as u64;
-    Ok(of_tables.fold(empty.saturating_add(beside as u64), u64::saturating_add))
+    let beside = (page.finish().len() + TABLE_NAMES_BYTES * tables.len()) as u64;
+    Ok(of_tables.fold(beside, u64::saturating_add))
+}
+
+/// The page up to its tables. Its steps take up to `step_bytes` of HTML, about.
+fn without_tables(
+    session: &Session,
+    id: &TestResultId,
+    result: &TestResult,
+    step_bytes: usize,
+) -> Result<Page> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let title = format!(
+        "{} {} · {}",
+        text(&result.part_number),
+        text(&result.serial_number),
+        text(&result.program_name)
+    );
+    let mut page = Page::new(title.trim());
+    page.push(&of_result(result));
+    let (steps, is_whole) = steps_of(session, id)?;
+    page.push(&of_steps(&steps, is_whole, step_bytes));
+    page.push(&of_files(session, result)?);
+    Ok(page)
 }
 
 fn of_result(result: &TestResult) -> String {

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use stationdb_report::OPENED_BYTES;
+
 use super::rows::DraftFile;
 use crate::failure::Outcome;
 
@@ -10,9 +12,6 @@ use crate::failure::Outcome;
 pub fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
-
-/// What browsers open.
-const OPENED_BYTES: u64 = 300_000_000;
 
 /// Says how long a page with every row gets, before it is made.
 pub fn say_size(bytes: u64) {
