@@ -1,6 +1,8 @@
 //! A real process on a real disk, killed at random moments. Every acknowledged write is there
 //! afterwards, and the store opens without help each time.
 
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/sizes.rs"]
 mod sizes;
 
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use random::Random;
 use stationdb::tables::{
     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
     GetTableDataRequest, ListTablesRequest, TableMetadata, TableService,
@@ -47,14 +50,12 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     // Any seed is good enough: the moment of the kill is not repeatable anyway.
-    let mut random = u64::from(std::process::id()) | 1;
+    let mut random = Random::new(std::process::id().into());
     let mut acked = None;
     for kill in 0..sizes::size("kills") {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
         let memory = MEMORIES[kill as usize % MEMORIES.len()];
-        let newest_acked = run_and_kill(&path, memory, Duration::from_micros(random % 150_000));
+        let newest_acked =
+            run_and_kill(&path, memory, Duration::from_micros(random.below(150_000)));
         acked = acked.max(newest_acked);
         let store = Store::options().seal_rows(200).open(&path).unwrap();
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
@@ -289,13 +290,10 @@ fn the_killed_example_runs_again_on_its_store() {
             .spawn()
             .unwrap()
     };
-    let mut random = u64::from(std::process::id()) | 1;
+    let mut random = Random::new(std::process::id().into());
     for kill in 0..6 {
         let mut child = start();
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        std::thread::sleep(Duration::from_millis(50 + random % 600));
+        std::thread::sleep(Duration::from_millis(50 + random.below(600)));
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
         // It may have finished already, but it must not fail by itself.

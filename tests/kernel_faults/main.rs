@@ -13,6 +13,8 @@
 #![cfg(target_os = "linux")]
 
 mod machine;
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod work;
@@ -24,6 +26,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use machine::{Mounted, Strace};
+use random::Random;
 use stationdb::{Control, VerifyLevel};
 use work::{Outcome, STEPS};
 
@@ -37,21 +40,7 @@ const READABLE: &str = "all";
 /// Prefix of each line that is meant for the parent.
 const TOLD: &str = "told: ";
 
-/// Numbers from the seed of the run.
-struct Random(u64);
-
 impl Random {
-    fn new() -> Self {
-        Self(sizes::seed().wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound.max(1)
-    }
-
     /// Numbers from `range`: `draws` of them, in the measure of the run, or enough for each `step`.
     fn some(&mut self, range: std::ops::RangeInclusive<u64>, draws: usize, step: u64) -> Vec<u64> {
         let (first, last) = (*range.start(), *range.end());
@@ -262,7 +251,8 @@ impl Tally {
 fn a_system_call_that_fails_loses_nothing() {
     let Some(strace) = Strace::find() else { return };
     let mut latched = 0;
-    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let (mut random, mut tally, begun) =
+        (Random::new(sizes::seed()), Tally::default(), Begun::new());
     for (calls, error, by_day) in [
         ("?fsync", "EIO", 2),
         ("?fdatasync", "EIO", 3),
@@ -320,7 +310,8 @@ fn a_system_call_that_fails_loses_nothing() {
 
 #[test]
 fn a_full_file_system_loses_nothing() {
-    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let (mut random, mut tally, begun) =
+        (Random::new(sizes::seed()), Tally::default(), Begun::new());
     let needed = machine::bytes_below(&begun.0.path().join("store")) / 1024;
     // New stores on what is too small for them, and half filled ones with little room.
     let mut sizes = random.some(needed / 16..=needed / 2, 2, 64);
@@ -365,7 +356,8 @@ fn a_file_system_that_becomes_read_only_loses_nothing() {
 
 #[test]
 fn a_limit_on_the_length_of_files_loses_nothing() {
-    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let (mut random, mut tally, begun) =
+        (Random::new(sizes::seed()), Tally::default(), Begun::new());
     let longest = machine::longest_below(&begun.0.path().join("store"));
     let blocks = (longest / 512).max(1);
     // A longer limit is hardly met: the longest file is the one that grows.
@@ -390,7 +382,8 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
 
 #[test]
 fn a_limit_on_open_files_loses_nothing() {
-    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let (mut random, mut tally, begun) =
+        (Random::new(sizes::seed()), Tally::default(), Begun::new());
     for (at, limit) in random.some(4..=14, 4, 1).into_iter().enumerate() {
         let directory = machine::directory();
         let path = directory.path().join("store");

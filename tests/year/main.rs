@@ -3,6 +3,8 @@
 //! what is old. What must hold: every run of the days that are kept is there, nothing older is, and
 //! no file, list or number grows beyond what the store holds.
 
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod station;
@@ -13,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use random::Random;
 use station::{KEPT_DAYS, Told};
 use stationdb::{Control, RestorePoint, Store, VerifyLevel};
 
@@ -102,14 +105,11 @@ impl Greatest {
 fn a_station_grows_no_further_than_what_it_keeps() {
     let directory = tempfile::tempdir().unwrap();
     let (days, runs) = (sizes::size("year_days"), sizes::size("year_runs"));
-    let mut random = sizes::seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = Random::new(sizes::seed());
     let mut greatest = Greatest::default();
     for day in 0..days {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let delay = Duration::from_micros(random % 20_000);
-        let killed = live(directory.path(), day, Some((random % runs, delay)));
+        let delay = Duration::from_micros(random.below(20_000));
+        let killed = live(directory.path(), day, Some((random.below(runs), delay)));
         let memory_kib = live(directory.path(), day, None).max(killed);
         let began = Instant::now();
         let store = station::open_after(directory.path(), day).unwrap();
