@@ -7,11 +7,12 @@ use stationdb::{
 };
 
 use crate::acks::{Acks, Tell};
-use crate::works::{Work, check_copy, check_station, station, text, work_on_one};
+use crate::works::{
+    Work, check_copy, check_restored, check_station, restored, station, text, work_on_one,
+};
 
 const SET: &str = "set";
-const RESTORED: &str = "restored";
-/// Told before a backup begins and after a restore: the steps until then.
+/// Told before a backup begins: the steps until then.
 const BEGUN: &str = "begun";
 /// Told after a backup: its number.
 const MADE: &str = "made";
@@ -47,22 +48,17 @@ pub fn sets() -> Work {
                     assert_eq!(pruned.held_back, None);
                 }
                 if step % 8 == 5 {
-                    let restored = child.mount.join(format!("{RESTORED}-{}", step + 1));
-                    let _ = std::fs::remove_dir_all(&restored);
-                    Store::restore_from_set(&set, RestorePoint::Latest, &restored, &control)
-                        .unwrap();
-                    child.acks.tell(RESTORED, step + 1);
+                    restored(child, step + 1, |target| {
+                        let latest = RestorePoint::Latest;
+                        Store::restore_from_set(&set, latest, target, &control).map(drop)
+                    });
                 }
             });
         },
         check: |path, acks, tell: &dyn Tell| {
             check_station(path, acks, tell)?;
             check_set(path, acks)?;
-            match acks.get(RESTORED) {
-                Some(count) => check_copy(&path.join(format!("{RESTORED}-{count}")), count, count)
-                    .map_err(|problem| format!("the restored store: {problem}")),
-                None => Ok(()),
-            }
+            check_restored(path, acks)
         },
         ..station()
     }

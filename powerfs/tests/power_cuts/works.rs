@@ -206,10 +206,9 @@ pub fn backups() -> Work {
                 store.backup(&to, &Control::default()).unwrap();
                 child.acks.tell(&format!("backup-{turn}"), step + 1);
                 if step % 8 == 3 {
-                    let restored = child.mount.join(format!("restored-{}", step + 1));
-                    let _ = std::fs::remove_dir_all(&restored);
-                    Store::restore(&to, &restored, &Control::default()).unwrap();
-                    child.acks.tell("restored", step + 1);
+                    restored(child, step + 1, |target| {
+                        Store::restore(&to, target, &Control::default()).map(drop)
+                    });
                 }
             });
         },
@@ -239,13 +238,29 @@ pub fn backups() -> Work {
                     },
                 }
             }
-            match acks.get("restored") {
-                Some(count) => check_copy(&path.join(format!("restored-{count}")), count, count)
-                    .map_err(|problem| format!("the restored store: {problem}")),
-                None => Ok(()),
-            }
+            check_restored(path, acks)
         },
         ..station()
+    }
+}
+
+/// Told after a restore: the steps that the restored store has.
+const RESTORED: &str = "restored";
+
+/// Restores a store of so many steps, and tells it.
+pub fn restored(child: &Child, count: u64, restore: impl FnOnce(&Path) -> stationdb::Result<()>) {
+    let target = child.mount.join(format!("{RESTORED}-{count}"));
+    let _ = std::fs::remove_dir_all(&target);
+    restore(&target).unwrap();
+    child.acks.tell(RESTORED, count);
+}
+
+/// Checks what [`restored`] has told last.
+pub fn check_restored(path: &Path, acks: &Acks) -> Result<(), String> {
+    match acks.get(RESTORED) {
+        Some(count) => check_copy(&path.join(format!("{RESTORED}-{count}")), count, count)
+            .map_err(|problem| format!("the restored store: {problem}")),
+        None => Ok(()),
     }
 }
 
