@@ -210,6 +210,17 @@ impl Base {
         runs::count(rows, memory, &self.runs()?.ids(), from..to, most)
     }
 
+    /// Keys that split a range of the index space into parts of at most `blocks` blocks.
+    pub(super) fn split_entries(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        blocks: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let rows = Rows::Snapshot(self.table(Table::Index)?);
+        runs::split(rows, &self.runs()?.ids(), from..to, blocks)
+    }
+
     /// Finds the first row of the index space that a scan returns and a lookup of its key does not
     /// find. Such a row means a damaged branch page.
     pub(super) fn lost_index_row(&self) -> Result<Option<Vec<u8>>> {

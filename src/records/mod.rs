@@ -23,6 +23,7 @@ pub(crate) mod keys;
 #[cfg(test)]
 mod layout_samples;
 mod memory;
+pub(crate) mod pass;
 mod read_ahead;
 mod row_cache;
 mod runs;

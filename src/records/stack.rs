@@ -65,6 +65,17 @@ impl<'a> Stack<'a> {
         self.base.count_entries(self.memory(), from, to, most)
     }
 
+    /// Keys that split a range of the index space into parts of at most `blocks` blocks. Changes in
+    /// memory are few and do not count.
+    pub(super) fn split_entries(
+        self,
+        from: &[u8],
+        to: &[u8],
+        blocks: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.base.split_entries(from, to, blocks)
+    }
+
     /// The number of entries of a space.
     pub(super) fn len(self, space: Space) -> Result<u64> {
         let held = self.base.len(space)?;

@@ -11,7 +11,7 @@ use super::feed::event::Event;
 use crate::error::{Error, Result};
 use crate::model::{Resource, split_entry_value};
 use crate::records::keys::{KeyBytes, index_prefix, record_key, split_index_key, split_record_key};
-use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope};
+use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope, pass};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
@@ -177,28 +177,20 @@ impl<'a> View<'a> {
     }
 
     /// Calls `f` with entry, record key, included values and workspace of each entry of an index,
-    /// in order, until it returns false. Values that were too long are `None`.
-    pub(crate) fn index_values(
+    /// in order, until it returns false. Values that were too long are `None`. A second thread
+    /// reads parts of many entries.
+    pub(crate) fn index_pass(
         &self,
         kind: Kind,
         index: u8,
         mut f: impl FnMut(&[u8], RecordKey, Option<&[u8]>, &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let mut cursor = self.cursor(Space::Index, &index_prefix(kind, index, &[]))?;
-        while let Some(go_on) =
-            cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
-                Some((entry, key)) => {
-                    let (included, workspace) = split_entry_value(value);
-                    f(entry, key, included, workspace)
-                }
-                None => Ok(true),
-            })?
-        {
-            if !go_on? {
-                break;
-            }
-        }
-        Ok(())
+        let prefix = index_prefix(kind, index, &[]);
+        pass::each_entry(self.source, &prefix, &mut |bytes, value| {
+            let Some((entry, key)) = split_index_key(kind, bytes) else { return Ok(true) };
+            let (included, workspace) = split_entry_value(value);
+            f(entry, key, included, workspace)
+        })
     }
 
     /// The entries of an index from `from` (included) to `to` (excluded).

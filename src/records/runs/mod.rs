@@ -19,6 +19,7 @@ mod count;
 mod cursor;
 mod manifest;
 mod merge;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ pub(super) use count::count;
 pub(super) use cursor::{Memory, Merged, Rows};
 pub(super) use manifest::{Manifest, read_manifest};
 pub(super) use merge::{flush, settle};
+pub(super) use split::split;
 
 use crate::error::{Error, Result};
 

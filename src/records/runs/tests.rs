@@ -4,6 +4,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
+use crate::error::{Error, ErrorKind};
+use crate::records::pass::in_parts;
 use crate::records::{
     Change, Entries, FileTurn, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space,
 };
@@ -82,6 +84,15 @@ fn check(source: ReadSource<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) 
         assert_eq!(found, expected, "backwards: {back}");
     }
     let to = to.map_or_else(|| vec![0xff], <[u8]>::to_vec);
+    for blocks in [1, 2] {
+        let mut found = Vec::new();
+        in_parts(source, from, &to, blocks, &mut |key, value| {
+            found.push((key.to_vec(), value.to_vec()));
+            Ok(true)
+        })
+        .unwrap();
+        assert_eq!(found, expected, "parts of {blocks} blocks");
+    }
     assert_eq!(source.count_entries(from, &to, u64::MAX).unwrap(), expected.len() as u64);
     assert_eq!(source.len(Space::Index).unwrap(), model.len() as u64);
 }
@@ -183,6 +194,41 @@ fn a_long_life_keeps_few_runs_and_survives_reopening() {
     drop(file);
     let file = RecordFile::open(&disk, OPTIONS).unwrap();
     check_whole(ReadSource::Snapshot(&file.snapshot(0).unwrap()), &model);
+}
+
+#[test]
+fn a_pass_in_parts_ends_where_it_is_told_to() {
+    let (_disk, file) = file();
+    let mut model = Model::new();
+    file.write(|turn| {
+        let numbers: Vec<(u16, Option<u8>)> = (0..9_000).map(|number| (number, Some(1))).collect();
+        turn.apply(changes(&mut model, &numbers))
+    })
+    .unwrap();
+    let snapshot = file.snapshot(0).unwrap();
+    let source = ReadSource::Snapshot(&snapshot);
+    let (from, to) = (vec![5, 1], vec![5, 2]);
+    let part = |(key, _): &(&Vec<u8>, &Vec<u8>)| **key >= from && **key < to;
+    let expected: Vec<&Vec<u8>> = model.iter().filter(part).map(|(key, _)| key).collect();
+    assert_eq!(expected.len(), 3_000);
+    assert!(snapshot.stack().split_entries(&from, &to, 4).unwrap().len() > 20);
+    assert_eq!(snapshot.stack().split_entries(&from, &to, 4_000).unwrap(), [] as [Vec<u8>; 0]);
+    for last in (0..expected.len()).step_by(37).chain([expected.len() - 1]) {
+        let mut found = Vec::new();
+        in_parts(source, &from, &to, 4, &mut |key, _| {
+            found.push(key.to_vec());
+            Ok(found.len() <= last)
+        })
+        .unwrap();
+        assert!(found.iter().eq(expected.iter().copied().take(last + 1)), "{last}");
+        let mut count = 0;
+        let error = in_parts(source, &from, &to, 4, &mut |_, _| {
+            count += 1;
+            if count > last { Err(Error::invalid("enough")) } else { Ok(true) }
+        });
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(count, last + 1);
+    }
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub(super) fn each_result(
     let visibility = view.visibility(TestResult::KIND);
     let mut texts = Texts::default();
     let mut count = 0_usize;
-    view.index_values(TestResult::KIND, TestResult::BY_UNIT, |entry, key, included, workspace| {
+    view.index_pass(TestResult::KIND, TestResult::BY_UNIT, |entry, key, included, workspace| {
         count += 1;
         if count.is_multiple_of(BETWEEN_CHECKS) {
             control.check()?;
@@ -196,7 +196,7 @@ fn each_start(
     let selected = matching(view, selection)?;
     let visibility = view.visibility(TestResult::KIND);
     let mut count = 0_usize;
-    view.index_scan(TestResult::KIND, TestResult::BY_STARTED_AT, &[], |entry, key, workspace| {
+    view.index_pass(TestResult::KIND, TestResult::BY_STARTED_AT, |entry, key, _, workspace| {
         count += 1;
         if count.is_multiple_of(BETWEEN_CHECKS) {
             control.check()?;
