@@ -10,7 +10,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits that a comparison has, of the numbers that stand beside it.
+    /// The limits that a comparison has, of the numbers that stand beside it. One that is not
+    /// finite is there, and no limit.
     pub(crate) fn of_comparison(
         comparison_type: Option<&str>,
         low_limit: Option<f64>,
@@ -21,7 +22,7 @@ impl Limits {
         match comparison_type {
             Some("GE" | "GT") => Self { low, high: None },
             // Sequencers write the one limit as the lower one.
-            Some("LE" | "LT") => Self { low: None, high: high.or(low) },
+            Some("LE" | "LT") => Self { low: None, high: finite(high_limit.or(low_limit)) },
             Some("EQ" | "NE" | "LTGT" | "LEGE" | "LEGT" | "LTGE" | "LOG") => Self::default(),
             // Within limits, or whatever limits there are.
             _ => Self { low, high },
@@ -83,6 +84,10 @@ mod tests {
         }
         let one = Limits::of_comparison(Some("LE"), low, None);
         assert_eq!((one.low, one.high), (None, low));
+        // An upper limit that is there and bounds nothing is not the lower one.
+        for high in [f64::INFINITY, f64::NAN] {
+            assert_eq!(Limits::of_comparison(Some("LT"), low, Some(high)), Limits::default());
+        }
         let none = Limits::of_comparison(None, Some(f64::NAN), Some(f64::INFINITY));
         assert_eq!(none, Limits::default());
     }

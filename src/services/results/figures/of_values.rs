@@ -152,6 +152,11 @@ fn values(
     Ok((series.finish()?, ids))
 }
 
+/// The number of the text of a limit; NaN, which is no limit, for a text that is no number.
+fn limit_of(text: &str) -> f64 {
+    number_of(text).unwrap_or(f64::NAN)
+}
+
 /// The columns that tell whose a measurement is.
 struct Places<'b> {
     result: &'b Int64Array,
@@ -196,7 +201,7 @@ impl Reader<'_, '_, '_> {
             return *limits;
         }
         let limits =
-            Limits::of_comparison(comparison, low.and_then(number_of), high.and_then(number_of));
+            Limits::of_comparison(comparison, low.map(limit_of), high.map(limit_of));
         let owned = |text: Option<&str>| text.map(str::to_owned);
         self.limits = (owned(comparison), owned(low), owned(high), limits);
         limits
