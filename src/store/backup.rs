@@ -1,14 +1,17 @@
 //! Backup while writers continue, and compaction.
 //!
 //! A backup is a store directory: the records of one snapshot in a new record file, and each file
-//! that the snapshot names. The directory contains a marker until everything is synced, so an
+//! that the snapshot names. A new directory contains a marker until everything is synced, so an
 //! interrupted backup can be told from a complete one.
 //!
 //! What must hold:
 //! - A backup without one of the named files keeps its marker and returns an error. Otherwise it
 //!   would open as a store that lost data.
-//! - A complete earlier backup is not modified for such an incomplete one. It may be the only copy
-//!   of what the store lost.
+//! - A complete earlier backup stays complete until the new one is, whatever fails or ends before
+//!   that. It may be the only copy of what the store lost. So the new record file is written beside
+//!   the old one, and replaces it by one rename when all files are there. The name of a file is a
+//!   number that is given once, except where a store was restored and gives the numbers of a newer
+//!   backup to other files: only for the renames of those the directory gets the marker.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +28,7 @@ use super::status::kept::Activity;
 use super::{directory, format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
-use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, remove_if_there, walk};
+use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file_as, parent, remove_if_there, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{
     Change, Collection, JOURNAL_NAMES, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space,
@@ -93,13 +96,13 @@ impl Store {
     /// # Errors
     /// `Corrupt` if the store lacks such a file, or has it with another length.
     /// [`Error::api_error`] then has an inner error for each such file, whose first argument is the
-    /// path. An earlier backup in the directory is left as it was. In any other directory, the
-    /// other files were copied and the marker stays.
+    /// path. In a new directory the other files were copied, and the marker stays.
     ///
     /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotAStore` if it
     /// is a file, contains something else, or another store; `Locked` if it is open as a store;
-    /// `NoSpace`, `Io`; the errors of `control`. The store is never changed, and the target keeps
-    /// its marker until it is complete.
+    /// `NoSpace`, `Io`; the errors of `control`. The store is never changed. After an error, an
+    /// earlier backup in the directory is as it was, or is replaced by the new one as a whole; a new
+    /// directory keeps its marker until it is complete.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let path = directory.as_ref();
         let attempt = format!("backing up to {}", path.display());
@@ -126,10 +129,11 @@ impl Store {
     ///
     /// - Missing files are found before the target is changed. So an earlier backup survives a
     ///   store that lost files.
-    /// - The marker is durable before anything of an earlier backup is removed. Otherwise an
+    /// - The marker of a new backup is durable before anything else is written. Otherwise an
     ///   interrupted backup would look complete.
-    /// - The files, their names and FORMAT are durable before the marker is removed. Otherwise a
-    ///   power cut could leave a backup that opens and lacks a file.
+    /// - The files and their names are durable before the record file that names them gets its name,
+    ///   and that and FORMAT before the marker is removed. Otherwise a power cut could leave a backup
+    ///   that opens and lacks a file.
     pub(crate) fn backup_to(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         let engine = self.engine();
         // Kept until the end: while the snapshot is alive, no file that it names is removed.
@@ -140,56 +144,32 @@ impl Store {
         let mut lacking = VerifyReport::default();
         let files = named::present(&*engine.disk, &named, control, &mut lacking)?;
         if is_backup && !lacking.is_sound() {
-            // The earlier backup may be the only copy of what this store lost.
-            return Err(incomplete(&lacking, "the earlier backup was left as it was"));
+            return Err(incomplete(&lacking, KEPT));
         }
-        let was_whole = prepare_target(target)?;
-        let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
-        let options =
-            RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
-        RecordFile::create(target, options, &[])?;
-        {
-            let mut copy = RecordFile::open(target, options)?;
-            // The index entries of the copy are made from the records, so they are correct even if
-            // those of the source are damaged.
-            for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
-                copy_space(ReadSource::Snapshot(&snapshot), &copy, space, control, &mut report)?;
+        let kept = if is_backup {
+            Kept::Backup(Vec::new())
+        } else if prepare_target(target)? {
+            Kept::Nothing
+        } else {
+            Kept::Remains
+        };
+        let mut copy = Copy { engine, snapshot: &snapshot, target, kept, control };
+        let report = match copy.write(files, lacking) {
+            Ok(report) => report,
+            Err(error) if is_backup => {
+                copy.discard();
+                return Err(error.followed_by(format_args!("; {KEPT}")));
             }
-            report.findings = differences(&snapshot, &copy)?;
-            // The indexes of the copy are complete.
-            if !Fillings::of(ReadSource::Snapshot(&snapshot))?.names().is_empty() {
-                copy.write(|turn| {
-                    turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }])
-                })?;
-            }
-            // No other code uses the copy yet, so all its pages can be read once more from the
-            // medium.
-            if !copy.check_pages()? {
-                return Err(Error::corrupt(
-                    "records.redb of the backup differs from what was written; use another medium",
-                ));
-            }
-        }
-        // A file that disappeared since `present` was removed by another program: the store removes
-        // no file that a live snapshot names.
-        for path in copy_files(&*engine.disk, &**target, files, was_whole, control, &mut report)? {
-            named::tell_missing(&path, &mut lacking);
-        }
-        if !lacking.is_sound() {
-            lacking.findings.append(&mut report.findings);
-            return Err(incomplete(
-                &lacking,
-                "the other files are copied, and the copy stays marked as incomplete",
-            ));
-        }
+            Err(error) => return Err(error),
+        };
+        copy.take_effect()?;
         if report.findings.is_empty() {
             // If rows of the records are lost, names of files may be lost too. Then no file of the
             // earlier backup is removed.
             remove_unnamed(&**target, &named)?;
         }
         format::write(target, engine.seed)?;
-        target
-            .remove_file(format::INCOMPLETE)
+        remove_if_there(&**target, format::INCOMPLETE)
             .map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
         Ok(report)
@@ -212,6 +192,117 @@ impl Store {
         let _ = self.save_text();
         let engine = self.engine_mut()?;
         guarded("compacting", || compact(engine))
+    }
+}
+
+/// What an error says about an earlier backup.
+const KEPT: &str = "the earlier backup was left as it was";
+
+/// What the target of a copy has before.
+pub(super) enum Kept {
+    /// A complete backup, which stays one. The paths are those of its files that the new backup has
+    /// other contents of; these lie beside them under a temporary name.
+    Backup(Vec<String>),
+    /// Nothing.
+    Nothing,
+    /// What an interrupted copy left: a file may have the length but not the bytes.
+    Remains,
+}
+
+/// What the temporary name of a file ends with.
+const NEW_SUFFIX: &str = ".new";
+
+/// A backup in progress.
+struct Copy<'a> {
+    engine: &'a Engine,
+    snapshot: &'a Snapshot,
+    target: &'a SharedDisk,
+    kept: Kept,
+    control: &'a Control,
+}
+
+impl Copy<'_> {
+    /// Writes the record file under its temporary name, and the files.
+    fn write(
+        &mut self,
+        files: Vec<(String, u64)>,
+        mut lacking: VerifyReport,
+    ) -> Result<BackupReport> {
+        let Self { engine, snapshot, target, control, .. } = *self;
+        let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
+        let options =
+            RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
+        {
+            let mut copy = RecordFile::create_beside(target, options)?;
+            // The index entries of the copy are made from the records, so they are correct even if
+            // those of the source are damaged.
+            for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
+                copy_space(ReadSource::Snapshot(snapshot), &copy, space, control, &mut report)?;
+            }
+            report.findings = differences(snapshot, &copy)?;
+            // The indexes of the copy are complete.
+            if !Fillings::of(ReadSource::Snapshot(snapshot))?.names().is_empty() {
+                copy.write(|turn| {
+                    turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }])
+                })?;
+            }
+            // No other code uses the copy yet, so all its pages can be read once more from the
+            // medium.
+            if !copy.check_pages()? {
+                return Err(Error::corrupt(
+                    "records.redb of the backup differs from what was written; use another medium",
+                ));
+            }
+        }
+        // A file that disappeared since `present` was removed by another program: the store removes
+        // no file that a live snapshot names.
+        let kept = &mut self.kept;
+        for path in copy_files(&*engine.disk, &**target, files, kept, control, &mut report)? {
+            named::tell_missing(&path, &mut lacking);
+        }
+        if lacking.is_sound() {
+            return Ok(report);
+        }
+        lacking.findings.append(&mut report.findings);
+        Err(incomplete(
+            &lacking,
+            match self.kept {
+                Kept::Backup(_) => "some of them were removed during the backup",
+                Kept::Nothing | Kept::Remains => {
+                    "the other files are copied, and the copy stays marked as incomplete"
+                }
+            },
+        ))
+    }
+
+    /// Removes what was written beside an earlier backup, except new files that are complete, which
+    /// the next backup takes. Failures are harmless: a store that is opened removes the rest.
+    fn discard(&self) {
+        let _ = RecordFile::sweep(self.target);
+        for directory in DIRECTORIES {
+            for (path, _) in walk(&**self.target, directory).unwrap_or_default() {
+                if path.ends_with(NEW_SUFFIX) {
+                    let _ = self.target.remove_file(&path);
+                }
+            }
+        }
+    }
+
+    /// Makes the copy the backup.
+    fn take_effect(&self) -> Result<()> {
+        let Self { target, kept, .. } = self;
+        let attempt = failed("replacing the earlier backup");
+        if let Kept::Backup(replaced) = kept
+            && !replaced.is_empty()
+        {
+            mark(target)?;
+            for path in replaced {
+                target.rename(&format!("{path}{NEW_SUFFIX}"), path).map_err(&attempt)?;
+                target.sync_dir(parent(path)).map_err(&attempt)?;
+            }
+        }
+        RecordFile::name_new(target)?;
+        remove_rest(target)
     }
 }
 
@@ -282,8 +373,8 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
     Ok((lock, is_store))
 }
 
-/// Marks the target as incomplete. Returns whether it was complete or empty before, so that its
-/// files are durable.
+/// Marks the target as incomplete and removes what is that of a store in it, except its files.
+/// Returns whether it had no marker before, so that its files are durable.
 ///
 /// The marker and its name are synced before FORMAT and the record file are removed. From then on,
 /// `probe` refuses the directory as a store until the copy is complete.
@@ -292,17 +383,31 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
     if !marked {
         format::probe(target)?;
-        let marker = target.open(format::INCOMPLETE, Mode::CreateNew).map_err(&attempt)?;
-        marker.sync_all().map_err(&attempt)?;
-        target.sync_dir("").map_err(&attempt)?;
+        mark(target)?;
     }
-    // The status of a backup that was opened as a store is not that of its owner.
-    let status = [format::STATUS, format::NEW_STATUS];
-    for name in [format::NAME, RECORD_FILE].into_iter().chain(JOURNAL_NAMES).chain(status) {
+    for name in [format::NAME, RECORD_FILE] {
         remove_if_there(&**target, name).map_err(&attempt)?;
     }
-    target.sync_dir("").map_err(&attempt)?;
+    remove_rest(target)?;
     Ok(!marked)
+}
+
+/// Marks the target as incomplete, durably.
+fn mark(target: &SharedDisk) -> Result<()> {
+    let attempt = failed("marking the target of the backup");
+    let marker = target.open(format::INCOMPLETE, Mode::CreateNew).map_err(&attempt)?;
+    marker.sync_all().map_err(&attempt)?;
+    target.sync_dir("").map_err(&attempt)
+}
+
+/// Removes what belongs to an earlier record file. The status of a backup that was opened as a store
+/// is not that of its owner.
+fn remove_rest(target: &SharedDisk) -> Result<()> {
+    let attempt = failed("preparing the target of the backup");
+    for name in JOURNAL_NAMES.into_iter().chain([format::STATUS, format::NEW_STATUS]) {
+        remove_if_there(&**target, name).map_err(&attempt)?;
+    }
+    target.sync_dir("").map_err(&attempt)
 }
 
 /// Copies the rows of a space.
@@ -393,11 +498,13 @@ fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
 
 /// Copies files and makes them durable. `files` has path and length, sorted by path. Returns the
 /// paths of the files that the source did not have.
+///
+/// A file of a complete backup keeps its bytes: another one with its path is written beside it.
 pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
     files: Vec<(String, u64)>,
-    was_whole: bool,
+    kept: &mut Kept,
     control: &Control,
     report: &mut BackupReport,
 ) -> Result<Vec<String>> {
@@ -419,24 +526,37 @@ pub(super) fn copy_files(
                 .collect();
         }
         let has_len = present.get(&path) == Some(&len);
-        let is_same = |path| {
-            if was_whole {
-                has_same_checksums(source, target, path, control)
-            } else {
-                // A file of an interrupted backup may have the length but not the bytes.
-                is_durable_copy(source, target, path, len, control)
-            }
+        let is_same = |kept: &Kept, path| match kept {
+            Kept::Backup(_) | Kept::Nothing => has_same_checksums(source, target, path, control),
+            Kept::Remains => is_durable_copy(source, target, path, len, control),
         };
         let mut copy = || -> Result<()> {
-            if has_len && is_same(&path)? {
+            if has_len && is_same(kept, &path)? {
                 report.files_kept += 1;
                 return Ok(());
             }
-            // The source is opened before the target's file is removed, which may be the last copy.
-            let source_file = source.open(&path, Mode::Read).map_err(&attempt)?;
-            remove_if_there(target, &path).map_err(&attempt)?;
-            drop(source_file);
-            done = copy_one(source, target, &path, done, Some(total), control)?;
+            let total = Some(total);
+            match kept {
+                Kept::Backup(replaced) => {
+                    let new = format!("{path}{NEW_SUFFIX}");
+                    remove_if_there(target, &new).map_err(&attempt)?;
+                    let names = (path.as_str(), new.as_str());
+                    done = copy_one_as(source, target, names, done, total, control)?;
+                    if present.contains_key(&path) {
+                        replaced.push(path.clone());
+                    } else {
+                        target.rename(&new, &path).map_err(&attempt)?;
+                    }
+                }
+                Kept::Nothing | Kept::Remains => {
+                    // The source is opened before the target's file is removed, which may be the
+                    // last copy.
+                    let source_file = source.open(&path, Mode::Read).map_err(&attempt)?;
+                    remove_if_there(target, &path).map_err(&attempt)?;
+                    drop(source_file);
+                    done = copy_one(source, target, &path, done, total, control)?;
+                }
+            }
             report.files += 1;
             report.file_bytes += len;
             Ok(())
@@ -478,11 +598,23 @@ pub(super) fn copy_one(
     source: &dyn Disk,
     target: &dyn Disk,
     path: &str,
+    done: u64,
+    total: Option<u64>,
+    control: &Control,
+) -> Result<u64> {
+    copy_one_as(source, target, (path, path), done, total, control)
+}
+
+/// As [`copy_one`], from the first path to the second.
+fn copy_one_as(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    (path, new_path): (&str, &str),
     mut done: u64,
     total: Option<u64>,
     control: &Control,
 ) -> Result<u64> {
-    let copied = copy_file(source, target, path, |step| {
+    let copied = copy_file_as(source, path, target, new_path, |step| {
         control.check()?;
         done += step;
         control.report(done, total, "bytes");

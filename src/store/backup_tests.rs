@@ -4,6 +4,7 @@
 
 use crate::store::tests::prelude::*;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::named::named_files;
 use super::open::{Store, StoreOptions};
@@ -383,6 +384,11 @@ fn backups_beside_changes(seed: u64, backups: usize) {
             }
             write_new_file(&*disk, lost, &bytes).unwrap();
         }
+        if let Some(earlier) = &earlier {
+            let checks_left = world.lock().unwrap().random.below(8);
+            backup_is_cancelled(&store, &target, checks_left);
+            assert_shows(&target, earlier, &place);
+        }
         let beside = world.clone();
         let control = Control::default().with_progress(move |_| {
             let mut world = beside.lock().unwrap();
@@ -398,6 +404,58 @@ fn backups_beside_changes(seed: u64, backups: usize) {
     }
     let world = world.lock().unwrap();
     assert_eq!(Model::of(&store), world.model, "seed {seed}");
+}
+
+/// Begins a backup that ends after so many checks.
+fn backup_is_cancelled(store: &Store, target: &SharedDisk, checks: u64) {
+    let asked = AtomicU64::new(0);
+    let is_over = move || asked.fetch_add(1, Ordering::Relaxed) >= checks;
+    let outcome = store.backup_to(target, &Control::default().with_poll(is_over));
+    if let Err(error) = outcome {
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+    } else {
+        // Over before the last check: it is the state of now.
+        let target = new_disk();
+        store.backup_to(&target, &Control::default()).unwrap();
+    }
+}
+
+/// A store that was restored gives its next files the numbers that a newer backup has for others.
+#[test]
+fn contents_of_an_earlier_backup_stay_until_those_of_the_new_one_are_there() {
+    let (disk, store) = filled();
+    let (older, newer) = (new_disk(), new_disk());
+    store.backup_to(&older, &Control::default()).unwrap();
+    // Numbers are taken by the thousand, so a store that is opened has others than it had before.
+    store.close().unwrap();
+    let store = open(&disk);
+    upload(&session(&store), b'b', 5_000);
+    store.backup_to(&newer, &Control::default()).unwrap();
+    let before = Model::of(&store);
+    let restored = new_disk();
+    restore_to(&older, &restored, &Control::default()).unwrap();
+    let restored = open(&restored);
+    upload(&session(&restored), b'c', 5_000);
+    let files = |store: &Store| -> Vec<String> {
+        let named = named_files(&store.engine().snapshot()).unwrap();
+        named.into_iter().map(|file| file.path).filter(|path| path.starts_with("files")).collect()
+    };
+    assert_eq!(files(&restored), files(&store), "the numbers are given again");
+    let mut ended = 0;
+    for checks in 0.. {
+        let asked = AtomicU64::new(0);
+        let is_over = move || asked.fetch_add(1, Ordering::Relaxed) >= checks;
+        match restored.backup_to(&newer, &Control::default().with_poll(is_over)) {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
+        }
+        assert_shows(&newer, &before, &format!("after {checks} checks"));
+        ended += 1;
+    }
+    assert!(ended > 4, "{ended}");
+    assert_shows(&newer, &Model::of(&restored), "in the end");
+    let left = walk(&*newer, "").unwrap();
+    assert!(left.iter().all(|(path, _)| !path.ends_with(".new")), "{left:?}");
 }
 
 #[test]

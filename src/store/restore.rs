@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use super::backup::{BackupReport, DIRECTORIES, copy_files, copy_one, failed, prepare_target};
+use super::backup::{
+    BackupReport, DIRECTORIES, Kept, copy_files, copy_one, failed, prepare_target,
+};
 use super::open::{Store, StoreOptions};
 use super::{directory, format, lock};
 use crate::disk::{Mode, SharedDisk, walk};
@@ -101,7 +103,7 @@ pub(super) fn restore_to(
     // All files are copied, whatever the records name, so that a damaged name loses no file. The
     // verification below finds named files that were not copied, including those that disappear
     // meanwhile.
-    copy_files(&**source, &**target, files, false, control, &mut report)?;
+    copy_files(&**source, &**target, files, &mut Kept::Remains, control, &mut report)?;
     format::copy(source, target)?;
     finish(target, control, report)
 }

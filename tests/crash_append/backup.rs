@@ -4,9 +4,10 @@
 use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use stationdb::Identity;
 use stationdb::faults::SharedDisk;
 
-use crate::files::Files;
+use crate::files::{Files, upload};
 
 fn source() -> (Store, Observation) {
     let history = History::new(SimDisk::new(first_seed()));
@@ -162,6 +163,94 @@ fn the_nth_operation_of_a_repeated_backup_fails() {
         );
     }
     assert_eq!(Files.observe(&store).unwrap(), expected);
+}
+
+/// A target with an earlier backup, the store that has changed since, and what it showed then and
+/// shows now. The earlier backup was opened as a store, so it has a journal.
+fn over_an_earlier_one() -> (SimDisk, Store, [Observation; 2]) {
+    let (store, then) = source();
+    let target = SimDisk::new(first_seed());
+    back_up(&store, &target).unwrap();
+    drop(Files.options().open_disk(Arc::new(target.clone())).unwrap());
+    assert!(target.exists("journal.0").unwrap());
+    let session = store.session(Identity::user("ada"));
+    let other = Files.observe(&store).unwrap().into_keys().next().unwrap();
+    let name = other.strip_prefix("file ").unwrap();
+    let files = session.get_files(Default::default()).unwrap().available_files;
+    let file = files.into_iter().find(|file| file.properties["Name"] == name).unwrap();
+    session.delete_file(&file.id).unwrap();
+    upload(&session, "later", 30_000).unwrap();
+    upload(&session, "later and small", 300).unwrap();
+    let now = Files.observe(&store).unwrap();
+    assert_ne!(then, now);
+    (target, store, [then, now])
+}
+
+/// Which of the two states a target shows: it is always one of them, whole.
+fn shown(target: &SimDisk, states: &[Observation; 2], place: &str) -> usize {
+    let looks = states.each_ref().map(|state| look(&target.survivors(0, Survival::All), state));
+    looks
+        .iter()
+        .position(|look| *look == Ok(true))
+        .unwrap_or_else(|| panic!("{place}: the target is neither backup: {looks:?}"))
+}
+
+#[test]
+fn every_change_of_a_backup_over_an_earlier_one_leaves_one_of_them() {
+    let (target, store, states) = over_an_earlier_one();
+    let begun = target.ops();
+    back_up(&store, &target).unwrap();
+    let acked = target.ops();
+    let mut random = Random::new(first_seed());
+    let (mut images, mut new) = (0, 0);
+    let mut replay = target.replay();
+    while let Some((op, kind, path)) = replay.advance() {
+        if op < begun {
+            continue;
+        }
+        for survival in [Survival::None, Survival::All, Survival::Random, Survival::Journal] {
+            let seed = random.next_u64();
+            let place =
+                format!("after operation {op} ({kind:?} {path:?}), {survival:?} with seed {seed}");
+            let image = replay.survivors(seed, survival);
+            let is_new = shown(&image, &states, &place) == 1;
+            assert!(is_new || acked > replay.until_op(), "{place}: an acknowledged copy is gone");
+            if survival == Survival::Random {
+                back_up(&store, &image)
+                    .unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error:?}"));
+                assert_eq!(shown(&image.survivors(seed, Survival::None), &states, &place), 1);
+            }
+            images += 1;
+            new += u64::from(is_new);
+        }
+    }
+    counted(images, "images");
+    assert!(new > 0 && new < images);
+}
+
+#[test]
+fn the_nth_operation_of_a_backup_over_an_earlier_one_fails() {
+    let (target, store, states) = over_an_earlier_one();
+    let clean = target.survivors(0, Survival::All);
+    back_up(&store, &clean).unwrap();
+    let mut failed = 0;
+    for (op, entry) in clean.trace().into_iter().enumerate() {
+        let op = op as u64;
+        let target = target.survivors(0, Survival::All);
+        let for_space =
+            !op.is_multiple_of(2) && entry.kind.is_change() && entry.kind != OpKind::Remove;
+        target.inject(Pick::from_op(op), if for_space { Fault::NoSpace } else { Fault::Io });
+        let outcome = catch_unwind(AssertUnwindSafe(|| back_up(&store, &target)));
+        let outcome =
+            outcome.unwrap_or_else(|_| panic!("operation {op}: a panic left the library"));
+        target.heal();
+        let image = target.survivors(op, Survival::Random);
+        let shows = shown(&image, &states, &format!("operation {op}"));
+        assert!(shows == 1 || outcome.is_err(), "operation {op}: an acknowledged copy is gone");
+        failed += u64::from(outcome.is_err());
+    }
+    counted(failed, "faults");
+    assert!(failed > 20, "{failed}");
 }
 
 /// Makes a backup and observes it.

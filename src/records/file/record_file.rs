@@ -64,9 +64,6 @@ impl RecordFile {
         options: RecordFileOptions,
         first: &[Change],
     ) -> Result<()> {
-        let failed = |attempt: &str, error| {
-            Error::io(format!("creating the record file: cannot {attempt}"), error)
-        };
         let link = Journal::create(disk)?;
         Self::write_new(disk, options, |record_file, transaction| {
             let mut turn = FileTurn::open(transaction, record_file.base(0)?);
@@ -74,6 +71,29 @@ impl RecordFile {
             turn.set_link(link)?;
             turn.finish()
         })?;
+        Self::name_new(disk)
+    }
+
+    /// Creates a record file without rows and without a journal under the temporary name, beside
+    /// one that may have the name, and opens it. [`Self::name_new`] names it when it is complete.
+    ///
+    /// It names no journal, so whatever journal is beside it has no commit of it.
+    pub(crate) fn create_beside(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
+        Self::write_new(disk, options, |record_file, transaction| {
+            FileTurn::open(transaction, record_file.base(0)?).finish()
+        })?;
+        let file = disk
+            .open(NEW_NAME, Mode::ReadWrite)
+            .map_err(|error| Error::io("opening records.redb.new", error))?;
+        Self::open_file(disk, file, options)
+    }
+
+    /// Gives the record file with the temporary name, which is closed, complete and durable, its
+    /// name. A power cut leaves either the file that had the name or the new one.
+    pub(crate) fn name_new(disk: &SharedDisk) -> Result<()> {
+        let failed = |attempt: &str, error| {
+            Error::io(format!("creating the record file: cannot {attempt}"), error)
+        };
         disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
         disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
     }
