@@ -47,7 +47,11 @@ impl RecordsError {
             );
             return Error::corrupt(text).with_source(self.source);
         }
-        Error::new(self.kind(), self.to_string()).with_source(self.source)
+        let text = match self.kind() {
+            ErrorKind::Corrupt => format!("{self}; restore a backup, or salvage the store"),
+            _ => self.to_string(),
+        };
+        Error::new(self.kind(), text).with_source(self.source)
     }
 }
 

@@ -101,8 +101,8 @@ impl Store {
     /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotAStore` if it
     /// is a file, contains something else, or another store; `Locked` if it is open as a store;
     /// `NoSpace`, `Io`; the errors of `control`. The store is never changed. After an error, an
-    /// earlier backup in the directory is as it was, or is replaced by the new one as a whole; a new
-    /// directory keeps its marker until it is complete.
+    /// earlier backup in the directory is as it was, or is replaced by the new one as a whole; a
+    /// new directory keeps its marker until it is complete.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let path = directory.as_ref();
         let attempt = format!("backing up to {}", path.display());
@@ -337,8 +337,8 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
     });
     Error::corrupt(format!(
         "the store lacks files that its records name: {count} findings ({text}see the inner \
-         errors); {outcome}; copy the files back from an earlier backup, or delete the records \
-         that name them, then back up again"
+         errors); {outcome}; repair the store from a backup set, restore a backup, or delete the \
+         records that name them, then back up again"
     ))
     .with_inner(inner.collect())
 }
@@ -400,8 +400,8 @@ fn mark(target: &SharedDisk) -> Result<()> {
     target.sync_dir("").map_err(&attempt)
 }
 
-/// Removes what belongs to an earlier record file. The status of a backup that was opened as a store
-/// is not that of its owner.
+/// Removes what belongs to an earlier record file. The status of a backup that was opened as a
+/// store is not that of its owner.
 fn remove_rest(target: &SharedDisk) -> Result<()> {
     let attempt = failed("preparing the target of the backup");
     for name in JOURNAL_NAMES.into_iter().chain([format::STATUS, format::NEW_STATUS]) {

@@ -71,8 +71,13 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<DirectoryKind> {
         ));
     }
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
-        check(&read(disk)?)?;
-        return Ok(DirectoryKind::Store);
+        let text = read(disk)?;
+        let has_records = entries.iter().any(|entry| entry.name == "records.redb");
+        return match check(&text) {
+            // A FORMAT of something else lies beside no record file.
+            Err(error) if error.kind() == ErrorKind::NotAStore && has_records => Err(damaged()),
+            checked => checked.map(|()| DirectoryKind::Store),
+        };
     }
     if entries.iter().any(|entry| entry.name == SET && !entry.is_dir) {
         return Err(Error::new(
@@ -117,8 +122,7 @@ fn read(disk: &SharedDisk) -> Result<String> {
     let len = file.len().map_err(|error| Error::io("reading FORMAT", error))?;
     let mut bytes = vec![0; usize::try_from(len.min(4096)).unwrap_or(4096)];
     file.read_exact_at(&mut bytes, 0).map_err(|error| Error::io("reading FORMAT", error))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Error::corrupt("FORMAT is not text; restore the store from a backup"))
+    String::from_utf8(bytes).map_err(|_| damaged())
 }
 
 /// The rest of the line that begins with `name` and a space.
@@ -138,7 +142,7 @@ pub(super) fn hexadecimal(text: &str, name: &str) -> Option<u64> {
 }
 
 fn damaged() -> Error {
-    Error::corrupt("FORMAT is damaged; restore the store from a backup")
+    Error::corrupt("FORMAT is damaged; restore the store from a backup, or salvage it")
 }
 
 /// The sum of the lines before the line `sum`.

@@ -60,7 +60,7 @@ fn another_format_is_refused_by_kind() {
         (text("0", &own), ErrorKind::Corrupt, "damaged"),
         (text("one", &own), ErrorKind::Corrupt, "damaged"),
         ("stationdb store\ngarbage".to_owned(), ErrorKind::Corrupt, "damaged"),
-        ("#!/bin/sh\n".to_owned(), ErrorKind::NotAStore, "not one of a store"),
+        ("#!/bin/sh\n".to_owned(), ErrorKind::Corrupt, "or salvage it"),
     ] {
         disk.remove_file("FORMAT").unwrap();
         write_file(&disk, "FORMAT", text.as_bytes());
@@ -68,6 +68,12 @@ fn another_format_is_refused_by_kind() {
         assert_eq!(error.kind(), kind, "{text}: {error}");
         assert!(error.message().contains(told), "{text}: {error}");
     }
+    // A file of something else, which has no records.
+    let other = Arc::new(MemoryDisk::new());
+    write_file(&other, "FORMAT", b"#!/bin/sh\n");
+    let error = StoreOptions::default().open_on(other).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotAStore, "{error}");
+    assert!(error.message().contains("not one of a store"), "{error}");
 }
 
 /// A directory with a store, a backup of it, and its FORMAT after `change`.

@@ -134,7 +134,10 @@ impl Journal {
             ErrorKind::Corrupt => {
                 let kept = rescue(disk, Some(link), Some(sequence)).kept;
                 let text = error.message();
-                Error::corrupt(format!("{text}, or salvage it, which keeps {kept} of its commits"))
+                Error::corrupt(format!(
+                    "{text}, or salvage it, which keeps the record file and {kept} commits of the \
+                     journal"
+                ))
             }
             _ => error,
         })

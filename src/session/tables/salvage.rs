@@ -329,8 +329,12 @@ impl TableSalvage<'_> {
                     }
                     self.lose_unnamed(&id, reached..piece.first);
                     reached = end;
+                    let reason = match self.from.exists(&file) {
+                        Ok(false) => "the file is missing",
+                        _ => "the file does not match its checksum",
+                    };
                     for ordinals in lost {
-                        self.lose(&id, ordinals, &file, "the file does not match its checksum");
+                        self.lose(&id, ordinals, &file, reason);
                     }
                     let Some((meta, ordinals)) = taken else { continue };
                     kept.extend_from_slice(ordinals.ranges());

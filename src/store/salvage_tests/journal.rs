@@ -109,7 +109,7 @@ fn a_journal_that_was_cut_is_refused_and_its_commits_are_told() {
         };
         let error = options().open_on(cut()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{kept}: {error}");
-        let says = format!("keeps {kept} of its commits");
+        let says = format!("keeps the record file and {kept} commits of the journal");
         assert!(error.to_string().contains(&says), "{kept}: {error}");
         let (report, _) = salvage(&cut());
         let first = truth.sequence + 1 + kept as u64;

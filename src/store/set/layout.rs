@@ -186,7 +186,13 @@ fn locked() -> Error {
 
 fn read_seed(disk: &SharedDisk) -> Result<u64> {
     let text = match read_text(disk, NAME, SET_BYTES_MAX) {
-        Err(error) if is_missing(&error) => return Err(no_set()),
+        Err(error) if is_missing(&error) => {
+            return Err(Error::new(
+                ErrorKind::NotAStore,
+                "the directory has no backup set; name the directory of one. A plain backup is \
+                 restored and salvaged as a store",
+            ));
+        }
         text => text?,
     };
     let damaged = || Error::corrupt("SET of the backup set is damaged; choose another directory");

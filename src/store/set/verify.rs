@@ -21,6 +21,8 @@ use crate::value::Control;
 
 const AGAIN: &str = "remove this file from the set and back up again: what the store still has of \
                      it is written anew; until then the backups named lack it";
+const MISSING: &str = "back up again: what the store still has of it is written anew; until then \
+                       the backups named lack it";
 const UNREADABLE: &str = "remove this file from the set: the backup cannot be restored, and while \
                           it is there no space is given back";
 
@@ -103,7 +105,8 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     }
     for ((file, problem), needed_by) in &damage {
         let ids: Vec<String> = needed_by.iter().map(u64::to_string).collect();
-        report.find(file, format!("needed by the backups {}", ids.join(", ")), problem, AGAIN);
+        let action = if matches!(set.disk.exists(file), Ok(false)) { MISSING } else { AGAIN };
+        report.find(file, format!("needed by the backups {}", ids.join(", ")), problem, action);
         for backup in backups.iter_mut().filter(|backup| needed_by.contains(&backup.backup)) {
             backup.problem.get_or_insert_with(|| format!("{file}: {problem}"));
         }

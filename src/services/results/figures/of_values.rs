@@ -200,8 +200,7 @@ impl Reader<'_, '_, '_> {
         if is_same {
             return *limits;
         }
-        let limits =
-            Limits::of_comparison(comparison, low.map(limit_of), high.map(limit_of));
+        let limits = Limits::of_comparison(comparison, low.map(limit_of), high.map(limit_of));
         let owned = |text: Option<&str>| text.map(str::to_owned);
         self.limits = (owned(comparison), owned(low), owned(high), limits);
         limits
