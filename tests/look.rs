@@ -3,6 +3,7 @@
 #[path = "common/sizes.rs"]
 mod sizes;
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -176,7 +177,7 @@ fn check(view: &Store, least: i64) -> i64 {
 }
 
 fn private_copies(path: &Path) -> usize {
-    path.join("look").read_dir().map_or(0, Iterator::count)
+    path.join("views").read_dir().map_or(0, Iterator::count)
 }
 
 #[test]
@@ -240,6 +241,20 @@ fn a_killed_looker_leaves_nothing_that_lasts() {
         std::thread::sleep(Duration::from_millis(5));
     }
     owner.kill();
+}
+
+/// Windows and macOS take names that differ by case alone for one name.
+#[test]
+fn no_two_names_of_a_store_with_a_view_differ_by_case_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let _owner = Store::open(directory.path()).unwrap();
+    let _view = Store::look(directory.path()).unwrap();
+    assert_eq!(private_copies(directory.path()), 1);
+    let entries = directory.path().read_dir().unwrap();
+    let names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let distinct: BTreeSet<_> = names.iter().map(|name| name.to_lowercase()).collect();
+    assert_eq!(distinct.len(), names.len(), "{names:?}");
 }
 
 #[test]

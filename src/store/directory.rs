@@ -11,7 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::nearest::did_you_mean;
 
 /// The directory in a store for the private copies of processes that look into it.
-pub(super) const VIEWS: &str = "look";
+///
+/// Not `look`: beside the file `LOOK` this is the same name on Windows and macOS.
+pub(super) const VIEWS: &str = "views";
 
 /// Removes the private copies that killed processes have left. What cannot be removed stays.
 pub(super) fn remove_abandoned_views(disk: &SharedDisk) {

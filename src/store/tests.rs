@@ -607,27 +607,27 @@ fn an_opening_does_not_write_where_a_link_in_place_of_the_owner_leads() {
     }
 }
 
-/// A link in place of `look` may lead to directories of others.
+/// A link in place of `views` may lead to directories of others.
 #[cfg(unix)]
 #[test]
-fn an_opening_removes_nothing_behind_a_link_in_place_of_look() {
+fn an_opening_removes_nothing_behind_a_link_in_place_of_views() {
     let parent = tempfile::tempdir().unwrap();
     let (path, theirs) = (parent.path().join("store"), parent.path().join("theirs"));
     std::fs::create_dir_all(theirs.join("stationdb-0123456789abcdef")).unwrap();
     drop(Store::open(&path).unwrap());
-    let look = path.join("look");
-    let _ = std::fs::remove_dir(&look);
-    std::os::unix::fs::symlink(&theirs, &look).unwrap();
+    let views = path.join(super::directory::VIEWS);
+    let _ = std::fs::remove_dir(&views);
+    std::os::unix::fs::symlink(&theirs, &views).unwrap();
     drop(Store::open(&path).unwrap());
     assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 1);
     // Other names in the directory itself stay as well.
-    std::fs::remove_file(&look).unwrap();
+    std::fs::remove_file(&views).unwrap();
     for name in ["stationdb-0123456789abcdef", "stationdb-0123", "mine"] {
-        std::fs::create_dir_all(look.join(name)).unwrap();
+        std::fs::create_dir_all(views.join(name)).unwrap();
     }
     drop(Store::open(&path).unwrap());
     let mut left: Vec<_> =
-        std::fs::read_dir(&look).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        std::fs::read_dir(&views).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["mine", "stationdb-0123"]);
 }

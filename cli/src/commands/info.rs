@@ -54,7 +54,7 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     }
     bytes.insert("journal".to_owned(), shown(journal(&desk.dir)));
     // Copies of those who look are no part of the store, and this command may work on one.
-    let all = size(&desk.dir).saturating_sub(size(&desk.dir.join("look")));
+    let all = size(&desk.dir).saturating_sub(size(&desk.dir.join("views")));
     bytes.insert("all".to_owned(), shown(all));
     let attention = desk.store.status()?.attention.len();
     let health = match (verified.is_sound(), attention) {

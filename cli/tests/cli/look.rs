@@ -48,7 +48,7 @@ fn commands_that_read_see_the_newest_commit() {
     for reader in readers {
         bench.good(reader);
     }
-    assert_eq!(bench.path("store/look").read_dir().unwrap().count(), 0);
+    assert_eq!(bench.path("store/views").read_dir().unwrap().count(), 0);
     drop(session);
     store.close().unwrap();
 }

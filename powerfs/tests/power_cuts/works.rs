@@ -178,7 +178,7 @@ pub fn looks() -> Work {
             let seen = Lane('a').steps(&view, seen).or_else(|_| Lane('a').steps(&view, seen + 1));
             seen.map_err(|problem| format!("looking: {problem}"))?;
             view.close().map_err(text)?;
-            let left = store.join("look").read_dir().map_or(0, Iterator::count);
+            let left = store.join("views").read_dir().map_or(0, Iterator::count);
             if left == 0 { Ok(()) } else { Err(format!("{left} copies of looks are left")) }
         },
         ..station()
