@@ -103,7 +103,11 @@ impl<'a> ColumnSlice<'a> {
 
     /// The number of a row; `None` behind the last one, and for cells that are no numbers.
     pub(in crate::columnar) fn number(&self, row: usize) -> Option<Level> {
-        with_numbers!(self, values => values.get(row).map(|value| value.widen().level()), else None)
+        with_numbers!(
+            self,
+            values => values.get(row).map(|value| Stored::widen(*value).level()),
+            else None
+        )
     }
 
     /// The word of a row; 0 where there is no number.

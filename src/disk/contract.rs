@@ -248,6 +248,7 @@ fn identities(disk: &dyn Disk) {
     disk.rename("f", "g").unwrap();
     assert_eq!(kind(disk.file_id("f")), io::ErrorKind::NotFound);
     assert_eq!(disk.file_id("g").unwrap(), id);
+    assert_eq!(file.file_id().unwrap(), id, "a handle follows its file");
     put(disk, "f", b"one");
     assert_ne!(disk.file_id("f").unwrap(), id);
     // While a handle is open, no later file gets its id. Windows may keep the name until then.

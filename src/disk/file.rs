@@ -14,12 +14,23 @@ pub(super) struct RealFile {
     is_locked: AtomicBool,
     /// Whether the file ends with its directory, so that a sync would be wasted.
     pub(super) is_temporary: bool,
+    /// The volume that the file is on, from the first question on. An open file stays there, but
+    /// Wine forgets it when the file is renamed.
+    #[cfg(windows)]
+    volume: std::sync::OnceLock<u64>,
 }
 
 impl RealFile {
     pub(super) fn new(file: File) -> Self {
         let is_locked = AtomicBool::new(false);
-        Self { file, owner: Owner::current(), is_locked, is_temporary: false }
+        Self {
+            file,
+            owner: Owner::current(),
+            is_locked,
+            is_temporary: false,
+            #[cfg(windows)]
+            volume: std::sync::OnceLock::new(),
+        }
     }
 
     fn locked(&self, outcome: Result<(), TryLockError>) -> io::Result<bool> {
@@ -55,8 +66,15 @@ impl DiskFile for RealFile {
         Ok(std::os::unix::fs::MetadataExt::blocks(&self.file.metadata()?) * BLOCK_BYTES)
     }
 
+    #[cfg(not(windows))]
     fn file_id(&self) -> io::Result<FileId> {
         identity::of_file(&self.file)
+    }
+
+    #[cfg(windows)]
+    fn file_id(&self) -> io::Result<FileId> {
+        let id = identity::of_file(&self.file)?;
+        Ok(FileId { device: *self.volume.get_or_init(|| id.device), index: id.index })
     }
 
     // A forked process must not read either: the pages that it knows may have been reused.

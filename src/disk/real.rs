@@ -130,7 +130,7 @@ impl RealDisk {
             };
             let hold = RealFile::new(hold);
             if hold.try_lock()? {
-                let _ = fs::remove_dir_all(&path);
+                remove_temporary(&path, hold);
             }
         }
         Ok(())
@@ -349,10 +349,21 @@ impl Disk for RealDisk {
 
 impl Drop for RealDisk {
     fn drop(&mut self) {
-        if self.hold.is_some() && self.owner.is_current() {
+        if let Some(hold) = self.hold.take()
+            && self.owner.is_current()
+        {
             // What cannot be removed now is removed with the abandoned directories.
-            let _ = fs::remove_dir_all(&self.root);
+            remove_temporary(&self.root, hold);
         }
+    }
+}
+
+/// Removes a temporary directory as far as the system allows. Where the name of a removed file
+/// lasts until its last handle, the directory is empty when the locked file is closed.
+fn remove_temporary(root: &Path, hold: RealFile) {
+    if fs::remove_dir_all(root).is_err() {
+        drop(hold);
+        let _ = fs::remove_dir(root);
     }
 }
 
