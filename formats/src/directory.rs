@@ -28,6 +28,8 @@ pub struct ImportDirectoryRequest {
     pub results: ResultOptions,
     /// The format of all files; that of each is found when absent.
     pub format: Option<DataFormat>,
+    /// Whether values of tables stay as their files have them, see [`SourceFile::raw`].
+    pub raw: bool,
     /// Whether the directories below it count, too.
     pub recursive: bool,
     /// Whether all files are one commit, so that a file that is refused refuses all.
@@ -57,6 +59,12 @@ impl ImportDirectoryRequest {
     #[must_use]
     pub fn format(self, format: DataFormat) -> Self {
         Self { format: Some(format), ..self }
+    }
+
+    /// Sets whether values of tables stay as their files have them.
+    #[must_use]
+    pub fn raw(self, raw: bool) -> Self {
+        Self { raw, ..self }
     }
 
     /// Sets whether the directories below it count, too.
@@ -211,7 +219,7 @@ impl TableSource for Files<'_> {
             }
             self.at = self.paths.get(self.formats.len()).map(PathBuf::as_path);
             let Some(path) = self.at else { return Ok(false) };
-            let file = SourceFile::open(self.request.path.join(path))?;
+            let file = SourceFile::open(self.request.path.join(path))?.raw(self.request.raw);
             let format = table_format(&file, self.request.format)?;
             self.open = Some(FileTables::new(file, Some(format), &self.request.table)?);
             self.formats.push(format);
@@ -293,7 +301,7 @@ fn one_by_one(
     let report = |path: PathBuf| {
         let full = request.path.join(&path);
         let opened = control.check().and_then(|()| {
-            let file = SourceFile::open(full)?;
+            let file = SourceFile::open(full)?.raw(request.raw);
             let format = request.format.map_or_else(|| file.format(), Ok)?;
             Ok((file, format))
         });

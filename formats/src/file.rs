@@ -30,7 +30,7 @@ impl FileTables {
             Some(format) => format,
             None => file.format()?.table()?,
         };
-        let path = file.path().to_owned();
+        let (path, raw, ports) = (file.path().to_owned(), file.raw, file.ports);
         let mut request = request.clone();
         if request.id.is_none() {
             let table = request.table.get_or_insert_with(CreateTableRequest::default);
@@ -46,11 +46,11 @@ impl FileTables {
                 OneTable::boxed(parquet::source(&request, seekable(file)?), request)
             }
             FileFormat::Tdms => {
-                Box::new(tdms::tables(&request, seekable(file)?, TdmsOptions::new()))
+                Box::new(tdms::tables(&request, seekable(file)?, TdmsOptions::new().raw(raw)))
             }
             FileFormat::Touchstone => {
-                let mut options = TouchstoneOptions::new();
-                options.ports = touchstone::ports_of(&path);
+                let mut options = TouchstoneOptions::new().raw(raw);
+                options.ports = ports.or_else(|| touchstone::ports_of(&path));
                 touchstone::tables(&request, seekable(file)?, &options)
             }
         }))

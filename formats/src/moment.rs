@@ -3,8 +3,8 @@
 //! A date is year-month-day (also with slashes or points), day.month.year, day-Jan-year, or day and
 //! month in an order that must be known, with slashes or hyphens. A year has two digits only where
 //! the order is told. A time follows after `T`, a blank
-//! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, AM or PM,
-//! and an offset, `Z`, `UTC` or `GMT`.
+//! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, or three behind
+//! a colon, AM or PM, and an offset, `Z`, `UTC` or `GMT`.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use stationdb::arrow::datatypes::TimeUnit;
@@ -121,7 +121,10 @@ impl Cursor<'_> {
         let (mut second, mut nanos, mut digits) = (0, 0, 0);
         if self.one_of(b":").is_some() {
             second = self.number(2, 2)?.0;
-            if self.one_of(b".,").is_some() {
+            // Some loggers write milliseconds behind a colon.
+            let is_millis = self.peek() == Some(b':')
+                && self.0.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count() == 3;
+            if self.one_of(if is_millis { b":" } else { b".," }).is_some() {
                 let (part, count) = self.number(1, 9)?;
                 (nanos, digits) = (part * 10u32.pow(9 - count as u32), count);
             }
@@ -297,6 +300,8 @@ mod tests {
             ("1/2/2024, 12:00:00 AM", month, "2024-01-02T00:00:00Z"),
             ("1/2/2024 12:30 pm", day, "2024-02-01T12:30:00Z"),
             ("1/2/2024 1:30:00 PM", day, "2024-02-01T13:30:00Z"),
+            ("1/2/2024 12:00:00:123", day, "2024-02-01T12:00:00.123000000Z"),
+            ("1/2/2024 1:30:00:050 PM", month, "2024-01-02T13:30:00.050000000Z"),
             (" 2024-02-01 ", None, "2024-02-01T00:00:00Z"),
         ] {
             assert_eq!(shown(text, order).as_deref(), Some(expected), "{text}");
@@ -382,6 +387,8 @@ mod tests {
             "2024-02-01 12:60",
             "2024-02-01 13:00 PM",
             "2024-02-01 12:00:00.",
+            "2024-02-01 12:00:00:12",
+            "2024-02-01 12:00:00:1234",
             "2024-02-01 12:00:00.1234567890",
             "2024-02-01 12:00:00+24:00",
             "2024-02-01 12:00:00 CET",

@@ -33,6 +33,10 @@ pub struct SourceFile {
     start: Vec<u8>,
     /// Whether it can be read once only, from its first byte to its last.
     is_pipe: bool,
+    /// Whether values stay as the file has them.
+    pub(crate) raw: bool,
+    /// The number of ports, if the name of the file does not say it.
+    pub(crate) ports: Option<usize>,
 }
 
 /// Whether the path leads to a pipe.
@@ -70,7 +74,30 @@ impl SourceFile {
         let is_pipe = file.stream_position().is_err();
         let mut start = Vec::with_capacity(START_BYTES);
         file.by_ref().take(START_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
-        Ok(Self { path, file, start, is_pipe })
+        Ok(Self { path, file, start, is_pipe, raw: false, ports: None })
+    }
+
+    /// Sets whether values stay as the file has them: those of TDMS are not scaled, and Touchstone
+    /// keeps magnitudes, decibels and angles. Other formats have no such values.
+    ///
+    /// ```
+    /// use stationdb_formats::SourceFile;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let path = directory.path().join("filter.ts");
+    /// std::fs::write(&path, "# MHz S DB R 50\n100 -20 45\n")?;
+    /// let file = SourceFile::open(&path)?.raw(true).ports(1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn raw(self, raw: bool) -> Self {
+        Self { raw, ..self }
+    }
+
+    /// Sets the number of ports of a Touchstone file, which its name says otherwise.
+    #[must_use]
+    pub fn ports(self, ports: usize) -> Self {
+        Self { ports: Some(ports), ..self }
     }
 
     /// The path that it was opened by.

@@ -109,8 +109,8 @@ fn limits(of: Element<'_>, is_text: bool, entry: &mut Entry, told: &mut Told) {
     for element in of.children() {
         let is_read = !has_limit
             && match element.name() {
-                "LimitPair" => pair(element, entry),
-                "SingleLimit" | "Expected" | "Limit" => single(element, is_text, entry),
+                "LimitPair" => pair(element, entry, told),
+                "SingleLimit" | "Expected" | "Limit" => single(element, is_text, entry, told),
                 _ => false,
             };
         if is_read {
@@ -124,7 +124,7 @@ fn limits(of: Element<'_>, is_text: bool, entry: &mut Entry, told: &mut Told) {
 }
 
 /// A range, or what is outside of one.
-fn pair(pair: Element<'_>, entry: &mut Entry) -> bool {
+fn pair(pair: Element<'_>, entry: &mut Entry, told: &mut Told) -> bool {
     let bounds = pair.children().filter(|child| child.name() == "Limit").map(bound);
     let Some(bounds) = bounds.collect::<Option<Vec<Bound>>>() else { return false };
     let [one, other] = bounds.as_slice() else { return false };
@@ -150,12 +150,29 @@ fn pair(pair: Element<'_>, entry: &mut Entry) -> bool {
         threshold_type: None,
     };
     entry.extend(limit_entries(&comparison, texts));
-    entry.put("units", low.datum.unit.as_deref().unwrap_or_default());
+    unit(&[&low.datum, &high.datum], pair.line(), entry, told);
     true
 }
 
+/// The unit of a measurement, if only its limits have one; another unit of limits is kept beside it.
+fn unit(limits: &[&Datum], line: u64, entry: &mut Entry, told: &mut Told) {
+    let of_limits = limits.iter().filter_map(|datum| datum.unit.as_deref());
+    for of_limit in of_limits.filter(|unit| !unit.is_empty()) {
+        entry.put("units", of_limit);
+        let Some(unit) = entry.get("units").filter(|unit| *unit != of_limit) else { continue };
+        told.note(
+            line,
+            format!(
+                "a limit has the unit {of_limit:?}, and its value {unit:?}: numbers are kept as they \
+                 are, with the unit of the limit as limitUnits"
+            ),
+        );
+        entry.put("limitUnits", of_limit);
+    }
+}
+
 /// A limit on one side, or what is expected.
-fn single(element: Element<'_>, is_text: bool, entry: &mut Entry) -> bool {
+fn single(element: Element<'_>, is_text: bool, entry: &mut Entry, told: &mut Told) -> bool {
     let Some(Bound { comparator, datum }) = bound(element) else { return false };
     let is_case = matches!(comparator.as_str(), "CIEQ" | "CINE");
     if is_text || datum.kind != Kind::Number || is_case {
@@ -170,6 +187,6 @@ fn single(element: Element<'_>, is_text: bool, entry: &mut Entry) -> bool {
     }
     let text = Some(datum.text.as_str());
     entry.extend(limit_entries(&comparator, LimitTexts { low: text, ..LimitTexts::default() }));
-    entry.put("units", datum.unit.as_deref().unwrap_or_default());
+    unit(&[&datum], element.line(), entry, told);
     true
 }

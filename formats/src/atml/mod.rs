@@ -76,7 +76,6 @@ static WHOLE: WholeFormat = WholeFormat {
         mime_type: "application/xml",
     },
     read: document::read,
-    common: |options| options,
 };
 
 /// Imports the document in a file.

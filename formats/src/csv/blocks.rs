@@ -4,7 +4,7 @@ use std::io::Read;
 
 use stationdb::{Error, Place, Result};
 
-use super::head::READ_BYTES;
+use super::head::{READ_BYTES, line_count};
 use crate::limits;
 
 /// Bytes that a record can have at most: its values with each quote doubled, and what is between
@@ -33,11 +33,12 @@ pub(super) struct Blocks<'r> {
     line_end: u8,
     /// Lines at the end that are not returned.
     footer: u64,
-}
-
-/// The lines that end in these bytes.
-pub(super) fn line_count(bytes: &[u8], line_end: u8) -> u64 {
-    memchr::memchr_iter(line_end, bytes).count() as u64
+    /// Whether a line that begins with a letter ends the text.
+    has_blocks: bool,
+    /// That line, with its number.
+    pub(super) next_block: Option<(u64, String)>,
+    /// The last line, if it has no end.
+    pub(super) unended: Option<u64>,
 }
 
 /// The length of the records that end in these bytes.
@@ -70,7 +71,38 @@ impl<'r> Blocks<'r> {
         line_end: u8,
         footer: u64,
     ) -> Self {
-        Self { input, waiting, line, is_at_end, line_end, footer }
+        let (has_blocks, next_block, unended) = (false, None, None);
+        Self { input, waiting, line, is_at_end, line_end, footer, has_blocks, next_block, unended }
+    }
+
+    /// The same text up to the first line that begins with a letter.
+    pub(super) fn up_to_block(self, has_blocks: bool) -> Self {
+        Self { has_blocks, ..self }
+    }
+
+    /// Cuts whole records off where a line begins with a letter, and ends the text there; whether
+    /// there is one.
+    fn cut_block(&mut self, bytes: &mut Vec<u8>, line: u64) -> bool {
+        let starts = memchr::memchr_iter(self.line_end, bytes).map(|at| at + 1);
+        let is_letter = |at: &usize| bytes.get(*at).is_some_and(u8::is_ascii_alphabetic);
+        let Some(at) = std::iter::once(0).chain(starts).find(is_letter) else { return false };
+        let other = bytes.split_off(at);
+        let text = other.split(|byte| *byte == self.line_end).next().unwrap_or_default();
+        let text = String::from_utf8_lossy(text).trim().to_owned();
+        self.next_block = Some((line + line_count(bytes, self.line_end), text));
+        (self.is_at_end, self.footer) = (true, 0);
+        self.waiting.clear();
+        true
+    }
+
+    /// Notes the last line if it has no end, unless a quote ends its last value.
+    fn note_end(&mut self, block: &Block) {
+        let text = block.bytes.trim_ascii_end();
+        let behind = block.bytes.get(text.len()..).unwrap_or_default();
+        let is_ended = memchr::memchr(self.line_end, behind).is_some() || text.ends_with(b"\"");
+        if !text.is_empty() && !is_ended {
+            self.unended = Some(block.line + line_count(text, self.line_end));
+        }
     }
 
     /// Where the last lines begin that may be those of the footer; cuts them off at the end.
@@ -139,10 +171,15 @@ impl<'r> Blocks<'r> {
                 continue;
             }
             let rest = self.waiting.split_off(len);
-            let bytes = std::mem::replace(&mut self.waiting, rest);
+            let mut bytes = std::mem::replace(&mut self.waiting, rest);
             let line = self.line;
+            let is_cut = self.has_blocks && self.cut_block(&mut bytes, line);
             self.line += line_count(&bytes, self.line_end);
-            return Ok(Some(Block { bytes, line, is_last }));
+            let block = Block { bytes, line, is_last: is_last || is_cut };
+            if block.is_last {
+                self.note_end(&block);
+            }
+            return Ok(Some(block).filter(|block| !is_cut || !block.bytes.is_empty()));
         }
     }
 
@@ -186,6 +223,43 @@ mod tests {
         let block = blocks.next(100).unwrap().unwrap();
         assert_eq!((&block.bytes[..], block.line, block.is_last), (&b"b\nc\n"[..], 2, true));
         assert!(blocks.next(100).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_line_that_begins_with_a_letter_ends_the_text() {
+        for (text, expected, line) in [
+            ("1,2\n3,4\nTrace,2\n5,6\n", "1,2\n3,4\n", Some(3)),
+            ("\t1\n\t2\nCURVE2\n\t3\n", "\t1\n\t2\n", Some(3)),
+            ("1,x\n2,y\n", "1,x\n2,y\n", None),
+        ] {
+            for size in 1..30 {
+                let input = Box::new(text.as_bytes());
+                let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', 0);
+                blocks = blocks.up_to_block(true);
+                let mut whole = Vec::new();
+                while let Some(mut block) = blocks.next(size).unwrap() {
+                    whole.append(&mut block.bytes);
+                }
+                assert_eq!(std::str::from_utf8(&whole), Ok(expected), "{text:?} {size}");
+                assert_eq!(blocks.next_block.as_ref().map(|(line, _)| *line), line);
+            }
+        }
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_noted() {
+        for (text, expected) in [
+            ("a,b\n1,6.", Some(2)),
+            ("a,b\n1,6.\n", None),
+            ("a,b\n1,6.\n\n  ", None),
+            ("a,b\n1,\"6.\"", None),
+            ("a,b\n1,6. ", Some(2)),
+            ("a,b\r\n1,6.\r\n", None),
+        ] {
+            let mut blocks = Blocks::new(Box::new(text.as_bytes()), Vec::new(), 1, false, b'\n', 0);
+            while blocks.next(3).unwrap().is_some() {}
+            assert_eq!(blocks.unended, expected, "{text:?}");
+        }
     }
 
     #[test]

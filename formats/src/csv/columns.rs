@@ -169,6 +169,42 @@ impl Cells<'_> {
         Error::invalid(what).at(place)
     }
 
+    /// Refuses numbers or times in a column that has no value in the first rows, and is one of texts
+    /// for that reason alone. Texts among them say that it is one of texts.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with line and column of the first one.
+    fn check_unseen(&self) -> Result<()> {
+        if !self.form.is_unseen {
+            return Ok(());
+        }
+        let rows = 0..self.records.len();
+        let mut texts = rows.filter_map(|row| Some((row, self.text(row)?))).peekable();
+        let Some((row, first)) = texts.peek().copied() else { return Ok(()) };
+        let is_number = |text: &str| number(text, false).is_some() || number(text, true).is_some();
+        let (what, wanted) = if is_number(first) {
+            ("number", DataType::Float64)
+        } else {
+            ("time", DataType::Timestamp)
+        };
+        let is_like = |(_, text): (usize, &str)| match wanted {
+            DataType::Float64 => is_number(text),
+            _ => moment::is_time(text),
+        };
+        if !texts.all(is_like) {
+            return Ok(());
+        }
+        let (name, shown) = (&self.column.name, shortened(first));
+        let error = Error::invalid(format!(
+            "{shown:?} is a {what}, and the first rows have no value in the column, so its type is \
+             not known: say it with columnTypes, such as {{{name:?}: {:?}}}, or keep the texts with \
+             {{{name:?}: \"STRING\"}}",
+            wanted.as_str()
+        ));
+        let place = Place::Line { line: self.records.line(row), column: Some(name.clone()) };
+        Err(error.at(place))
+    }
+
     /// The milliseconds of the time of a row, from the field that has them: 0 if it is empty, or if
     /// there is none. `None` for what is no number of them.
     fn millis(&self, row: usize) -> Option<u32> {
@@ -274,6 +310,7 @@ pub(super) fn build(
     let mark = if form.decimal_comma { b',' } else { b'.' };
     match column.data_type {
         DataType::String => {
+            cells.check_unseen()?;
             let text = |row: usize| cells.text(row);
             let fault = |row: usize, text: Option<&str>| cells.fault(row, text);
             let texts = TextColumn { column, rows: records.len(), text: &text, fault: &fault };

@@ -19,6 +19,8 @@ pub(super) struct Form {
     pub(super) order: Option<DateOrder>,
     /// Whether the type comes from the first values of the file.
     pub(super) is_inferred: bool,
+    /// Whether the first rows have no value, so that nothing says the type.
+    pub(super) is_unseen: bool,
     /// Whether the first values name their zones, so that the report names none for others.
     pub(super) is_zoned: bool,
     /// The unit behind each number, or the one that it is converted to.
@@ -146,7 +148,7 @@ const THOUSANDS: [char; 6] = ['\'', '\u{2019}', ' ', '\u{a0}', '\u{2009}', '\u{2
 
 /// Whether each mark of a number may separate thousands: there are groups of three digits behind
 /// it, and no zero at the beginning.
-pub(super) fn may_be_thousands(text: &str, mark: char) -> bool {
+pub(crate) fn may_be_thousands(text: &str, mark: char) -> bool {
     let text = text.trim();
     let mut groups = text.strip_prefix(['+', '-']).unwrap_or(text).split(mark);
     let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
@@ -281,7 +283,9 @@ pub(super) fn decide(
         is_doubtful: false,
     };
     if texts.is_empty() {
-        return plain(DataType::String, "no value in the first rows".to_owned());
+        let mut decision = plain(DataType::String, "no value in the first rows".to_owned());
+        decision.form.is_unseen = true;
+        return decision;
     }
     let count = texts.len();
     if first_other(texts, |text| cells::parse_bool(text.trim()).is_some()).is_none() {
@@ -343,11 +347,13 @@ fn time_or_text(
                 _ => DataType::TimestampNanos,
             };
             let zone = if let Zone::Refuse = options.zone { Zone::Utc } else { options.zone };
-            if let Some(outside) = (0..texts.len()).find(|&at| {
-                found.get(at).is_none_or(|moment| moment.count(data_type, zone, false).is_err())
-            }) {
-                let outside = texts.get(outside).copied().unwrap_or_default();
-                return text(format!("{} is no time that {data_type} holds", shown(outside)));
+            let misplaced = texts.iter().enumerate().find_map(|(at, text)| {
+                let count = found.get(at).map(|moment| moment.count(data_type, zone, false));
+                let why = count.map_or(Some("is no time"), Result::err)?;
+                Some(format!("{} {why}", shown(*text)))
+            });
+            if let Some(why) = misplaced {
+                return doubtful(why);
             }
             let order_told = match (*order, options.date_order) {
                 (None, _) => "",

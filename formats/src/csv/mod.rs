@@ -40,6 +40,7 @@ use stationdb::{Control, Error, Place, Result};
 
 use self::doubt::{LastText, doubtful_float, last_text, rare_text, serial_dates};
 pub(crate) use self::encoding::Encoding;
+pub(crate) use self::form::may_be_thousands;
 use self::form::{Decision, Mark, decide, mark};
 use self::header::Header;
 use self::layout::{Clock, Layout, units_in};
@@ -51,6 +52,7 @@ use self::sniff::has_values_only;
 pub(crate) use self::texts::Texts;
 use self::value::NULL_TEXTS;
 use self::workers::{Built, ColumnSource, Plan, Rows, Workers};
+use crate::moment;
 use crate::numbered;
 use crate::opening::Opening;
 use crate::options::ImportOptions;
@@ -201,6 +203,26 @@ impl<'r> CsvImport<'r> {
         })
     }
 
+    /// What the report says of names that are values of the types of their columns, as a row has them
+    /// in a text without names.
+    fn names_of_values(&self, columns: &[Column]) -> Option<String> {
+        let is_one = |(name, column): &(&String, &Column)| match column.data_type {
+            data_type if data_type.is_time() => moment::is_time(name),
+            data_type => data_type.is_numeric() && has_values_only([*name]),
+        };
+        let mut found = self.header.raw_names.iter().zip(columns).filter(is_one);
+        let (name, _) = found.next()?;
+        let others = match found.count() {
+            0 => String::new(),
+            more => format!(", and {more} others are such values"),
+        };
+        Some(format!(
+            "line {} has {name:?} as the name of a column of such values{others}; if the line is a \
+             row, set header to false",
+            self.header_line()
+        ))
+    }
+
     /// Refuses a text in which lines that are not rows make every column one of texts, and warns of
     /// single columns.
     fn doubt(&mut self, records: &Records, mark: &Mark) -> Result<()> {
@@ -318,7 +340,11 @@ impl<'r> CsvImport<'r> {
             if self.inferred.is_empty() { self.mark(records, &types) } else { Mark::default() };
         let mut columns = Vec::with_capacity(schema.columns().len());
         for (column, field) in schema.columns().iter().zip(fields) {
-            let made = self.made_at(column).and_then(|at| Some((at, self.made.get(at)?.0.why())));
+            let made = self.made_at(column).and_then(|at| {
+                let (made, column) = self.made.get(at)?;
+                let unit = column.properties.get(Column::UNIT).cloned();
+                Some((at, ColumnNote::new(made.why()).unit(unit)))
+            });
             let (source, told) = match (field, made) {
                 (Some(at), _) => {
                     let field = self.header.field(at);
@@ -340,10 +366,12 @@ impl<'r> CsvImport<'r> {
                         }
                         unit.clone_from(of_table);
                     }
-                    (ColumnSource::Field(field, form), ColumnNote::new(why).time_zone(zone))
+                    let of_header = self.header.about.get(at).and_then(|about| about.unit.clone());
+                    let note = ColumnNote::new(why).unit(of_header.or(form.unit.clone()));
+                    (ColumnSource::Field(field, form), note.time_zone(zone))
                 }
                 (None, _) if is_numbered(column) => (ColumnSource::RowNumbers, numbered::told()),
-                (None, Some((at, why))) => (ColumnSource::Made(at), ColumnNote::new(why)),
+                (None, Some((at, note))) => (ColumnSource::Made(at), note),
                 (None, None) if column.column_type == ColumnType::Nullable => {
                     let why = "the file has no such column".to_owned();
                     (ColumnSource::Nulls, ColumnNote::new(why))
@@ -473,6 +501,9 @@ impl RowSource for CsvImport<'_> {
             columns.push(column);
             self.inferred.push(decision);
         }
+        if !is_found {
+            self.warnings.extend(self.names_of_values(&columns));
+        }
         columns.splice(0..0, self.made.iter().map(|(_, column)| column.clone()));
         self.doubt(&records, &mark)?;
         self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
@@ -542,7 +573,7 @@ impl RowSource for CsvImport<'_> {
                  encoding says otherwise"
             )
         });
-        self.warnings.iter().cloned().chain(assumed).collect()
+        self.warnings.iter().cloned().chain(assumed).chain(self.reader.end_told()).collect()
     }
 
     /// What the header of an instrument says.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use stationdb::tables::readers::shortened;
 use stationdb::{Error, Result};
 
 use super::blocks::{Block, Blocks};
@@ -10,7 +11,7 @@ use super::encoding::{Assumed, decoded};
 use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
 use super::records::{Records, Shape, parse, parse_names};
-use super::sniff::{Dialect, sniff};
+use super::sniff::{Dialect, check_text, sniff};
 use super::utf16::utf8;
 use crate::lines::at_line;
 use crate::options::ImportOptions;
@@ -39,20 +40,25 @@ impl<'r> CsvReader<'r> {
         } else {
             decoded(input, options.encoding, encoding.clone())
         };
-        let head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
+        let mut head = ReadHead::read(&mut input).map_err(|error| at_line(error, 1))?;
+        if options.skip_lines > 0 {
+            check_text(&head.bytes)?;
+            head.skip(&mut input, options.skip_lines)?;
+        }
         let dialect = sniff(&head, options)?;
         let shape = Shape {
             separator: dialect.separator,
-            is_cr: dialect.is_cr,
+            is_cr: head.is_cr,
             is_padded: dialect.is_padded,
             width: 1,
             header_line: dialect.layout.as_ref().map_or(dialect.line, |found| found.names_line),
         };
         let mut waiting = head.bytes;
         waiting.drain(..dialect.start.min(waiting.len()));
-        let line_end = if dialect.is_cr { b'\r' } else { b'\n' };
+        let line_end = if head.is_cr { b'\r' } else { b'\n' };
         let footer = options.footer_lines;
         let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end, footer);
+        let blocks = blocks.up_to_block(dialect.layout.as_ref().is_some_and(|it| it.has_blocks));
         Ok(Self { blocks, encoding, dialect, shape })
     }
 
@@ -115,6 +121,19 @@ impl<'r> CsvReader<'r> {
             self.blocks.give_back(records.into_text(len), line);
             size = (2 * size.max(len)).min(bytes_max);
         }
+    }
+
+    /// What the report says of where the text that was read ends.
+    pub(super) fn end_told(&self) -> Option<String> {
+        if let Some((line, text)) = &self.blocks.next_block {
+            return Some(format!(
+                "line {line} ({:?}) begins another block, which is not read, and neither are those \
+                 behind it; put it into a file of its own, with the lines above the first block",
+                shortened(text)
+            ));
+        }
+        let line = self.blocks.unended?;
+        Some(format!("line {line} has no line end, so its last value may be cut off"))
     }
 
     /// The next records, of about `size` bytes; `None` at the end.

@@ -5,7 +5,8 @@
 
 use stationdb::{Error, Result};
 
-use super::blocks::{Block, line_count};
+use super::blocks::Block;
+use super::head::line_count;
 use crate::limits;
 use crate::lines::at_line;
 

@@ -27,8 +27,6 @@ pub(super) struct Dialect {
     /// Where the header begins, and the number of its line.
     pub(super) start: usize,
     pub(super) line: u64,
-    /// Whether lines end with a carriage return alone.
-    pub(super) is_cr: bool,
     /// Whether decimals have a comma, if the text says so.
     pub(super) decimal_comma: Option<bool>,
     /// Whether the last values of a line may be missing.
@@ -396,49 +394,42 @@ fn labview(lines: &Lines<'_>, at: At, found: &mut Dialect) -> Option<At> {
     after
 }
 
+/// Refuses the first bytes of a file that is known to be no text.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(super) fn check_text(start: &[u8]) -> Result<()> {
+    match foreign::known(start) {
+        Some(what) => Err(invalid(1, format!("the file is no CSV text: {what}"))),
+        None => Ok(()),
+    }
+}
+
 /// Finds the form of the text that begins with `head`.
 ///
 /// # Errors
-/// `InvalidArgument` for a text in UTF-16 without its mark, and for lines to skip that are not
-/// there.
+/// `InvalidArgument` for a text in UTF-16 without its mark, and for a header of an instrument that is
+/// not found.
 pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect> {
     let bytes = &head.bytes[..];
-    if let Some(what) = foreign::known(bytes) {
-        return Err(invalid(1, format!("the file is no CSV text: {what}")));
-    }
-    let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    // The first line end decides for all of them.
-    let is_cr = match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
-        Some(at) => {
-            bytes.get(at) == Some(&b'\r')
-                && !matches!(bytes.get(at + 1), Some(b'\n'))
-                && (at + 1 < bytes.len() || head.is_whole)
-        }
-        None => false,
+    check_text(bytes)?;
+    let start = if head.line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
+    } else {
+        0
     };
-    let lines = Lines { head: bytes, is_cr };
-    let mut at = At { byte: start, line: 1 };
+    let lines = Lines { head: bytes, is_cr: head.is_cr };
+    let mut at = At { byte: start, line: head.line };
     let mut found = Dialect {
         separator: 0,
         start,
-        line: 1,
-        is_cr,
+        line: head.line,
         decimal_comma: None,
         is_padded: false,
         comment: None,
         doubt: None,
         layout: None,
     };
-    for _ in 0..options.skip_lines {
-        let Some((_, next)) = lines.next(at).filter(|(_, next)| next.byte < bytes.len()) else {
-            return Err(invalid(
-                at.line,
-                "skipLines skips more than the beginning of the text has; the header must come in \
-                 its first 64 KiB",
-            ));
-        };
-        at = next;
-    }
     if let Some((line, next)) = lines.next(at)
         && let [b's', b'e', b'p', b'=', separator] = line
         && SEPARATORS.contains(separator)
@@ -506,7 +497,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> (char, u64, String) {
-        let head = ReadHead { bytes: text.as_bytes().to_vec(), is_whole: true };
+        let head = ReadHead::new(text.as_bytes().to_vec(), true);
         let dialect = sniff(&head, &ImportOptions::default()).unwrap();
         let rest = text.get(dialect.start..).unwrap();
         let header = rest.split(['\n', '\r']).next().unwrap();
@@ -548,7 +539,7 @@ mod tests {
     #[test]
     fn utf_16_is_refused_with_its_fix() {
         for bytes in [&b"\xff\xfea\0,\0b\0"[..], b"a\0,\0"] {
-            let head = ReadHead { bytes: bytes.to_vec(), is_whole: true };
+            let head = ReadHead::new(bytes.to_vec(), true);
             let error = sniff(&head, &ImportOptions::default()).unwrap_err();
             assert!(error.message().contains("save it as UTF-8"), "{error}");
         }

@@ -24,6 +24,8 @@ pub(crate) struct Texts {
     pub(crate) separator: u8,
     /// The line from which on the text was read as Windows-1252 because it is not UTF-8.
     pub(crate) assumed_from: Option<u64>,
+    /// What a report says of the end of the text.
+    pub(crate) end_told: Option<String>,
 }
 
 impl Texts {
@@ -66,6 +68,7 @@ impl Texts {
             texts.chunks.push((first, records));
         }
         texts.assumed_from = reader.encoding.line();
+        texts.end_told = reader.end_told();
         Ok(texts)
     }
 

@@ -1,7 +1,7 @@
 //! The X values of a segment, and the times that they are.
 
 use chrono::NaiveDate;
-use stationdb::tables::DataType;
+use stationdb::tables::{DataType, DateOrder};
 use stationdb::{Error, Result};
 
 use super::header::{Channel, FileHeader, Segment};
@@ -26,6 +26,8 @@ pub(super) struct Axis {
     pub(super) delta: f64,
     /// Nanoseconds since 1970 UTC of date and time, if the segment has them.
     base: Option<i64>,
+    /// The line of a date or time that is not read.
+    pub(super) unread: Option<u64>,
     is_absolute: bool,
     /// Rows that the header says.
     pub(super) samples: Option<u64>,
@@ -52,14 +54,38 @@ fn date_time<'h>(
     Some((of_file("Date")?, of_file("Time")?, 1))
 }
 
+/// A date and a time, and nanoseconds to add, as digits behind the ninth of a second are rounded.
+type Found = (moment::Moment, i64);
+
 /// Reads a date and a time, whose second may have more digits than a column of times keeps.
-fn moment_of(date: &str, time: &str, options: &ImportOptions) -> Option<moment::Moment> {
+fn moment_of(date: &str, time: &str, order: Option<DateOrder>) -> Option<Found> {
     let (whole, part) = time.split_once([',', '.']).unwrap_or((time, ""));
     let digits = part.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, rest) = part.split_at(digits);
+    let is_up = digits.as_bytes().get(DIGITS).is_some_and(|digit| *digit >= b'5');
     let digits = digits.get(..DIGITS).unwrap_or(digits);
     let mark = if digits.is_empty() { "" } else { "." };
-    moment::parse_told(&format!("{date} {whole}{mark}{digits}{rest}"), options.date_order)
+    let moment = moment::parse_told(&format!("{date} {whole}{mark}{digits}{rest}"), order)?;
+    Some((moment, i64::from(is_up)))
+}
+
+/// Reads a date and a time in the order that the request names; otherwise in the only one in which
+/// they are a date.
+fn read_moment(date: &str, time: &str, options: &ImportOptions) -> Option<Found> {
+    let read = |order: Option<DateOrder>| moment_of(date, time, order);
+    if options.date_order.is_some() {
+        return read(options.date_order);
+    }
+    // Years have four digits here: two may be those of a day.
+    let is_long = date.split(['/', '-', '.']).any(|part| part.len() == 4);
+    let both = [DateOrder::DayFirst, DateOrder::MonthFirst];
+    let mut found = both.into_iter().filter_map(|order| read(Some(order)).filter(|_| is_long));
+    read(None).or_else(|| match (found.next(), found.next()) {
+        (Some(one), None) => Some(one),
+        // A day and a month of one number are a date in both orders.
+        (Some(one), Some(other)) => Some(one).filter(|one| *one == other),
+        (None, _) => None,
+    })
 }
 
 impl Axis {
@@ -82,21 +108,29 @@ impl Axis {
             }),
         };
         let dimension = segment.field("X_Dimension", channel).unwrap_or("Time");
-        let told = date_time(segment, channel, header)
-            .filter(|_| dimension.eq_ignore_ascii_case("Time"))
-            .and_then(|(date, time, line)| Some((moment_of(date, time, options)?, line)));
-        let mut base = None;
-        if let Some((moment, line)) = told {
-            let count = moment.count(DataType::TimestampNanos, options.zone, true);
-            let count = count
-                .map_err(|why| at_line(Error::invalid(format!("the date and time {why}")), line))?;
-            // A data set without a time has the first moment that LabVIEW knows, as local time.
-            base = Some(count).filter(|count| *count >= nanos_of(1904, 1, 2));
+        let told =
+            date_time(segment, channel, header).filter(|_| dimension.eq_ignore_ascii_case("Time"));
+        let (mut base, mut unread) = (None, None);
+        if let Some((date, time, line)) = told {
+            match read_moment(date, time, options) {
+                Some((moment, rounded)) => {
+                    let count = moment.count(DataType::TimestampNanos, options.zone, true);
+                    let count = count.map_err(|why| {
+                        at_line(Error::invalid(format!("the date and time {why}")), line)
+                    })?;
+                    let count = count.saturating_add(rounded);
+                    // A data set without a time has the first moment that LabVIEW knows, as local
+                    // time.
+                    base = Some(count).filter(|count| *count >= nanos_of(1904, 1, 2));
+                }
+                None => unread = Some(line),
+            }
         }
         Ok(Self {
             x0: real("X0", 0.0)?,
             delta: real("Delta_X", 1.0)?,
             base,
+            unread,
             is_absolute: header.is_absolute(),
             samples: segment.field("Samples", channel).and_then(|text| text.parse().ok()),
         })

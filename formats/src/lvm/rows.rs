@@ -22,6 +22,9 @@ use crate::lines::{Lines, at_line};
 use crate::numbered;
 use crate::options::ImportOptions;
 
+/// The field with the units of channels.
+const Y_UNIT: &str = "Y_Unit_Label";
+
 /// The segment that is read.
 struct Open {
     axis: Axis,
@@ -169,6 +172,14 @@ impl Rows {
             self.plan.push(source);
         }
         Ok(())
+    }
+
+    /// The unit of the X values.
+    fn x_unit(&self) -> Option<String> {
+        let (segment, first) = (&self.group.first, self.channels.first()?);
+        let is_time = segment.field("X_Dimension", first).is_none_or(|it| it == "Time");
+        let unit = segment.field("X_Unit_Label", first).or(is_time.then_some("s"));
+        unit.map(str::to_owned)
     }
 
     /// Goes to the rows of the next segment; `false` behind the last one.
@@ -340,17 +351,15 @@ impl RowSource for Rows {
                     x.properties.insert(key.to_owned(), value.to_owned());
                 }
             }
-            let is_time = group.first.field("X_Dimension", first).is_none_or(|it| it == "Time");
-            let unit = group.first.field("X_Unit_Label", first).or(is_time.then_some("s"));
-            if let Some(unit) = unit {
-                x.properties.insert(Column::UNIT.to_owned(), unit.to_owned());
+            if let Some(unit) = self.x_unit() {
+                x.properties.insert(Column::UNIT.to_owned(), unit);
             }
         }
         columns.push(x);
         for (channel, name) in self.channels.iter().zip(&self.names.channels) {
             let mut column = self.column(name, DataType::Float64);
             for (key, value) in group.first.channel_properties(channel, is_one) {
-                let key = if key == "Y_Unit_Label" { Column::UNIT } else { key };
+                let key = if key == Y_UNIT { Column::UNIT } else { key };
                 column.properties.insert(key.to_owned(), value.to_owned());
             }
             columns.push(column);
@@ -436,10 +445,14 @@ impl RowSource for Rows {
         if name == self.names.x {
             return ColumnNote::new(
                 "the X value, or X0 and the row times Delta_X where it is empty",
-            );
+            )
+            .unit(self.x_unit());
         }
-        if self.names.channels.iter().any(|channel| channel == name) {
-            return ColumnNote::new("a channel of the measurement file");
+        if let Some(at) = self.names.channels.iter().position(|channel| channel == name) {
+            let channel = self.channels.get(at);
+            let unit = channel.and_then(|channel| self.group.first.field(Y_UNIT, channel));
+            return ColumnNote::new("a channel of the measurement file")
+                .unit(unit.map(str::to_owned));
         }
         if is(&self.names.comment) {
             return ColumnNote::new("the comments of the measurement file");

@@ -47,6 +47,8 @@ pub(super) struct Survey {
     pub(super) headers: Vec<FileHeader>,
     pub(super) groups: Vec<Group>,
     pub(super) warnings: Vec<String>,
+    /// Whether the warnings have a date that is not read.
+    has_unread: bool,
     /// Segments that a file may have.
     segments_max: usize,
 }
@@ -90,7 +92,7 @@ impl Survey {
         segments_max: usize,
     ) -> Result<Self> {
         let (headers, groups, warnings) = (Vec::new(), Vec::new(), Vec::new());
-        let mut survey = Self { headers, groups, warnings, segments_max };
+        let mut survey = Self { headers, groups, warnings, has_unread: false, segments_max };
         let (mut budget, mut known) = (Budget::default(), HashMap::new());
         let mut count = 0;
         if !lines.advance()? || !header::begins_file(lines.text()) {
@@ -233,6 +235,13 @@ impl Survey {
             return Err(at_line(Error::limit(what), at.line));
         }
         let shape = Shape::of(&segment, header, options)?;
+        if let Some(line) = shape.unread.filter(|_| !self.has_unread) {
+            self.has_unread = true;
+            self.warnings.push(format!(
+                "the date and time in line {line} are not read, so the rows of such segments have no \
+                 times; if the order of its day and month is not known, set dateOrder"
+            ));
+        }
         let key = shape.key(&segment);
         let part = Part {
             header: at,
@@ -246,7 +255,7 @@ impl Survey {
             return Ok(Some(at));
         }
         budget.take(own.used(), lines)?;
-        let Shape { has_times, is_split, doubt } = shape;
+        let Shape { has_times, is_split, doubt, .. } = shape;
         self.groups.push(Group { first: segment, parts: vec![part], has_times, is_split, doubt });
         Ok(Some(at))
     }
@@ -257,6 +266,8 @@ struct Shape {
     has_times: bool,
     is_split: bool,
     doubt: Option<String>,
+    /// The first line of a date or time that is not read.
+    unread: Option<u64>,
 }
 
 impl Shape {
@@ -284,6 +295,7 @@ impl Shape {
             has_times: !axes.is_empty() && axes.iter().all(|(_, axis)| axis.has_times()),
             is_split,
             doubt,
+            unread: axes.iter().find_map(|(_, axis)| axis.unread),
         })
     }
 

@@ -34,6 +34,11 @@ impl Entry {
         }
     }
 
+    /// The text of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }

@@ -12,16 +12,14 @@ use super::step::NewResult;
 use super::told::Told;
 use crate::opened::SourceFile;
 
-/// A format, whose imports have options of this type.
-pub(crate) struct WholeFormat<O: 'static = ResultOptions> {
+/// A format.
+pub(crate) struct WholeFormat {
     pub(crate) kind: Kind,
     /// The results of the bytes of a file, and what is to be told.
-    pub(crate) read: fn(&[u8], &O) -> Result<(Vec<NewResult>, Told)>,
-    /// The options that all formats have.
-    pub(crate) common: fn(&O) -> &ResultOptions,
+    pub(crate) read: fn(&[u8], &ResultOptions) -> Result<(Vec<NewResult>, Told)>,
 }
 
-impl<O: 'static> WholeFormat<O> {
+impl WholeFormat {
     /// Imports the bytes of a file with this name.
     ///
     /// # Errors
@@ -31,12 +29,12 @@ impl<O: 'static> WholeFormat<O> {
         session: &Session,
         bytes: &[u8],
         name: Option<&str>,
-        options: &O,
+        options: &ResultOptions,
     ) -> Result<ResultsReport> {
         let (results, mut told) = (self.read)(bytes, options)?;
         told.note_starts(&results);
         let original = Original { bytes, name, kind: &self.kind };
-        let report = commit(session, original, results, (self.common)(options))?;
+        let report = commit(session, original, results, options)?;
         Ok(ResultsReport { warnings: told.finish(), ..report })
     }
 
@@ -48,7 +46,7 @@ impl<O: 'static> WholeFormat<O> {
         &self,
         session: &Session,
         path: &Path,
-        options: &O,
+        options: &ResultOptions,
     ) -> Result<ResultsReport> {
         SourceFile::open(path)
             .and_then(|file| self.import_open(session, file, options))
@@ -64,7 +62,7 @@ impl<O: 'static> WholeFormat<O> {
         &self,
         session: &Session,
         file: SourceFile,
-        options: &O,
+        options: &ResultOptions,
     ) -> Result<ResultsReport> {
         let name = file.path().file_name().map(|name| name.to_string_lossy().into_owned());
         self.import(session, &whole_file(file)?, name.as_deref(), options)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stationdb::{Error, Result};
 
-use super::options::ImportOptions;
+use super::ImportOptions;
 
 /// A member of a result, a step or a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +163,7 @@ impl Columns {
     /// `InvalidArgument` for an unknown member and for a column that is not there.
     pub(super) fn find(names: &[String], options: &ImportOptions) -> Result<Self> {
         let mut columns = Self::default();
-        for (member, column) in &options.common.columns {
+        for (member, column) in &options.columns {
             let Some((found, ..)) = MEMBERS.iter().find(|(_, name, _)| name == member) else {
                 let known: Vec<&str> = MEMBERS.iter().map(|(_, name, _)| *name).collect();
                 return Err(Error::invalid(format!(

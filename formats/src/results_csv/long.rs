@@ -42,6 +42,7 @@ struct Unit {
 pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewResult>> {
     let mut places: HashMap<(Option<&str>, Option<String>), usize> = HashMap::new();
     let mut units: Vec<Unit> = Vec::new();
+    reading.marks.tell(reading.columns.get(Member::Value), told);
     for row in 0..reading.texts.len() {
         let run = reading.get(row, Member::Run).map(str::to_owned);
         let run = run.or_else(|| reading.start_text(row));
@@ -91,6 +92,7 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> R
         nominal: get(Member::NominalValue),
         comparison: get(Member::ComparisonType),
         status: get(Member::MeasurementStatus),
+        mark: reading.marks.of(reading.columns.get(Member::Value)),
     };
     let (mut entry, status) = reading.parameter(name, &cells, reading.texts.line(row), told);
     for column in &reading.columns.rest {

@@ -25,27 +25,29 @@
 mod columns;
 mod judge;
 mod long;
-mod options;
+mod marks;
 mod unit;
 mod wide;
 
 use std::path::Path;
 
+use stationdb::tables::DateOrder;
 use stationdb::{Error, Result, Session};
 
 use self::columns::{Columns, Member};
+use self::marks::Marks;
 use self::unit::Reading;
 use crate::csv::Texts;
-use crate::limits::{RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
+use crate::limits::{FOOTER_LINES, RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
+use crate::moment::{is_time, parse};
 use crate::options::ImportOptions as TextOptions;
 use crate::result_format::ResultFormat;
 use crate::results::commit::Kind;
-use crate::results::parameter::number;
 use crate::results::step::NewResult;
 use crate::results::whole::WholeFormat;
 use crate::results::{Clock, ResultFile, ResultsReport, Told};
 
-pub use options::ImportOptions;
+pub use crate::results::ResultOptions as ImportOptions;
 
 /// Imports a text.
 ///
@@ -73,7 +75,7 @@ pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Resul
     WHOLE.import(session, bytes, None, options)
 }
 
-static WHOLE: WholeFormat<ImportOptions> = WholeFormat {
+static WHOLE: WholeFormat = WholeFormat {
     kind: Kind {
         format: ResultFormat::Csv,
         noun: "the CSV file of results",
@@ -82,7 +84,6 @@ static WHOLE: WholeFormat<ImportOptions> = WholeFormat {
         mime_type: "text/csv",
     },
     read,
-    common: |options| &options.common,
 };
 
 /// Imports the text in a file.
@@ -114,8 +115,7 @@ pub(crate) static FILE: ResultFile = ResultFile {
     is_start: |_| false,
     extensions: &[],
     import: |session, file, options, control| {
-        let options = ImportOptions::new().common(options.clone());
-        WHOLE.import_open(&session.with_control(control), file, &options)
+        WHOLE.import_open(&session.with_control(control), file, options)
     },
 };
 
@@ -137,20 +137,27 @@ fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)>
         separator: separator.transpose()?,
         skip_lines: options.skip_lines,
         decimal_comma: options.decimal_comma,
+        short_rows: options.short_rows,
+        footer_lines: options.footer_lines.min(FOOTER_LINES),
         ..TextOptions::default()
     };
     let texts = Texts::read(bytes, &text_options, RESULTS_CSV_VALUES).map_err(context)?;
-    let mut clock = Clock::new(options.common.time_zone.as_deref())?;
+    let mut clock = Clock::new(options.time_zone.as_deref())?;
     clock.order = options.date_order;
     let mut told = Told::default();
     if let Some(line) = texts.assumed_from {
         told.note(line, "bytes are not UTF-8, so the text was read as Windows-1252 from there on");
     }
+    if let Some(end) = &texts.end_told {
+        told.note(0, end.clone());
+    }
     let mut columns = Columns::find(texts.names(), options).map_err(context)?;
     check_guesses(&texts, &mut columns, &clock, &mut told);
-    let comma = options.decimal_comma.or(texts.decimal_comma);
-    let comma = comma.unwrap_or_else(|| has_commas(&texts));
-    let reading = Reading { texts: &texts, columns: &columns, options, clock, comma };
+    let marks = Marks::find(&texts, &columns, options.decimal_comma.or(texts.decimal_comma));
+    let mut reading = Reading { texts: &texts, columns: &columns, options, clock, marks };
+    if reading.clock.order.is_none() {
+        reading.clock.order = order_of(&reading, &mut told);
+    }
     let results = if columns.is_long {
         long::results(&reading, &mut told)
     } else {
@@ -184,29 +191,32 @@ fn check_guesses(texts: &Texts, columns: &mut Columns, clock: &Clock, told: &mut
         None => start.to_owned(),
     };
     // A date whose order is not known is no wrong guess.
-    let is_time =
-        clock.read(&text).is_ok_and(|time| time.is_some()) || crate::moment::is_time(&text);
+    let is_time = clock.read(&text).is_ok_and(|time| time.is_some()) || is_time(&text);
     if !is_time && columns.take_away(Member::StartedAt, width) {
         columns.take_away(Member::TimeOfDay, width);
         told.note(0, format!("the start {text:?} is no time, so its column is no member"));
     }
 }
 
-/// Whether numbers have a comma and none has a point.
-fn has_commas(texts: &Texts) -> bool {
-    if texts.separator == b',' {
-        return false;
+/// The order of day and month in which the starts are times, if there is only one.
+fn order_of(reading: &Reading<'_>, told: &mut Told) -> Option<DateOrder> {
+    let starts = || (0..reading.texts.len()).filter_map(|row| reading.start_text(row));
+    let fits = |order: Option<DateOrder>| starts().all(|text| parse(&text, order).is_some());
+    if fits(None) {
+        return None;
     }
-    let width = texts.names().len();
-    let all = (0..texts.len()).flat_map(|row| (0..width).map(move |column| (row, column)));
-    let mut has_commas = false;
-    for text in all.filter_map(|(row, column)| texts.get(row, column)) {
-        if text.contains('.') && number(text).is_some() {
-            return false;
+    let both = [DateOrder::DayFirst, DateOrder::MonthFirst];
+    match both.into_iter().filter(|order| fits(Some(*order))).collect::<Vec<_>>()[..] {
+        [only] => {
+            let first = if only == DateOrder::DayFirst { "day" } else { "month" };
+            told.note(
+                0,
+                format!("dates have the {first} first, as one day is above 12; dateOrder decides"),
+            );
+            Some(only)
         }
-        has_commas |= text.contains(',') && number(&text.replacen(',', ".", 1)).is_some();
+        _ => None,
     }
-    has_commas
 }
 
 /// How many results the bytes of a file become, without a store.

@@ -6,11 +6,12 @@ use stationdb::chrono::{DateTime, Utc};
 use stationdb::results::{CreateResultRequest, CreateStepRequest, Status};
 use stationdb::{Error, Place, Result};
 
+use super::ImportOptions;
 use super::columns::{Columns, Member};
 use super::judge::{judge, of_parts, status};
-use super::options::ImportOptions;
+use super::marks::{Mark, Marks, looks_like_number};
 use crate::csv::Texts;
-use crate::results::parameter::{Entry, number, number_text};
+use crate::results::parameter::{Entry, number};
 use crate::results::step::{NewResult, NewStep, Parameter};
 use crate::results::{Clock, LimitTexts, Told, limit_entries};
 
@@ -24,8 +25,7 @@ pub(super) struct Reading<'r> {
     pub(super) columns: &'r Columns,
     pub(super) options: &'r ImportOptions,
     pub(super) clock: Clock,
-    /// Whether decimals have a comma.
-    pub(super) comma: bool,
+    pub(super) marks: Marks,
 }
 
 /// A measurement as the cells of a text have it.
@@ -38,6 +38,28 @@ pub(super) struct Cells<'t> {
     pub(super) nominal: Option<&'t str>,
     pub(super) comparison: Option<&'t str>,
     pub(super) status: Option<&'t str>,
+    /// The decimal mark of the value and its limits.
+    pub(super) mark: Mark,
+}
+
+/// Texts that are no value.
+const NO_VALUES: [&str; 6] = ["na", "n/a", "-", "--", "null", "none"];
+
+pub(super) fn is_no_value(text: &str) -> bool {
+    NO_VALUES.iter().any(|none| text.eq_ignore_ascii_case(none))
+}
+
+/// The name of a comparison, for which there may be a sign.
+fn comparison(text: &str) -> String {
+    match text.trim() {
+        ">=" | "=>" | "\u{2265}" => "GE".to_owned(),
+        ">" => "GT".to_owned(),
+        "<=" | "=<" | "\u{2264}" => "LE".to_owned(),
+        "<" => "LT".to_owned(),
+        "=" | "==" => "EQ".to_owned(),
+        "!=" | "<>" | "\u{2260}" => "NE".to_owned(),
+        other => other.to_ascii_uppercase(),
+    }
 }
 
 impl<'r> Reading<'r> {
@@ -53,17 +75,6 @@ impl<'r> Reading<'r> {
             Some(time) => format!("{start} {time}"),
             None => start.to_owned(),
         })
-    }
-
-    /// A number as other texts have it.
-    pub(super) fn canonical(&self, text: &str) -> String {
-        if self.comma && !text.contains('.') {
-            let point = text.replacen(',', ".", 1);
-            if number(&point).is_some() {
-                return number_text(&point);
-            }
-        }
-        number_text(text)
     }
 
     /// The result of a unit whose first row this is, without steps.
@@ -97,9 +108,9 @@ impl<'r> Reading<'r> {
                 Some(found.at)
             }
         };
-        let total = self.get(row, Member::TotalTime).map(|text| (text, self.canonical(text)));
-        let total = total.and_then(|(text, canonical)| {
-            let seconds = number(&canonical).filter(|one| one.is_finite() && *one >= 0.0);
+        let of_total = self.marks.of(self.columns.get(Member::TotalTime));
+        let total = self.get(row, Member::TotalTime).and_then(|text| {
+            let seconds = of_total.number(text).filter(|one| one.is_finite() && *one >= 0.0);
             if seconds.is_none() {
                 told.note(line, "a total time is no number of seconds, and is a property");
                 properties.insert("totalTime".to_owned(), text.to_owned());
@@ -110,7 +121,6 @@ impl<'r> Reading<'r> {
             properties.insert("run".to_owned(), run.to_owned());
         }
         let text = |member| self.get(row, member).map(str::to_owned);
-        let common = &self.options.common;
         let program = text(Member::ProgramName).or_else(|| self.options.program_name.clone());
         let request = CreateResultRequest::new()
             .program_name(program.unwrap_or_else(|| PROGRAM.to_owned()))
@@ -118,7 +128,9 @@ impl<'r> Reading<'r> {
             .properties(properties)
             .maybe_status(self.get(row, Member::Status).and_then(status))
             .maybe_serial_number(text(Member::SerialNumber))
-            .maybe_part_number(common.part_number.clone().or_else(|| text(Member::PartNumber)))
+            .maybe_part_number(
+                self.options.part_number.clone().or_else(|| text(Member::PartNumber)),
+            )
             .maybe_operator(text(Member::Operator))
             .maybe_host_name(text(Member::HostName))
             .maybe_system_id(text(Member::SystemId))
@@ -135,36 +147,64 @@ impl<'r> Reading<'r> {
         told: &mut Told,
     ) -> (Entry, Option<Status>) {
         let mut entry = Entry::new(name);
-        if let Some(value) = cells.value {
-            entry.set("measurement", self.canonical(value));
+        let value = cells.value.filter(|text| !is_no_value(text));
+        if let Some(value) = value {
+            if cells.mark != Mark::Unknown
+                && cells.mark.number(value).is_none()
+                && looks_like_number(value)
+            {
+                told.note(
+                    line,
+                    "a value has another decimal mark than others of its column, or marks between \
+                     thousands, and is kept as a text",
+                );
+            }
+            entry.set("measurement", cells.mark.canonical(value));
         }
         entry.put("units", cells.units.unwrap_or_default());
-        let text = |text: Option<&str>| text.map(|text| self.canonical(text));
+        let text = |text: Option<&str>| {
+            text.filter(|text| !is_no_value(text)).map(|text| cells.mark.canonical(text))
+        };
         let (low, high, nominal) = (text(cells.low), text(cells.high), text(cells.nominal));
-        let comparison = cells.comparison.unwrap_or_default();
+        let comparison = comparison(cells.comparison.unwrap_or_default());
         let texts = LimitTexts {
             low: low.as_deref(),
             high: high.as_deref(),
             nominal: nominal.as_deref(),
             threshold_type: None,
         };
-        let limits = limit_entries(comparison, texts);
+        let limits = limit_entries(&comparison, texts);
         let limit = |key: &str| {
             let text = limits.iter().find(|(known, _)| *known == key).map(|(_, text)| text);
             text.and_then(|text| number(text))
         };
+        let is_read = |text: &&str| is_no_value(text) || cells.mark.number(text).is_some();
         let verdict = || {
-            let value = number(&self.canonical(cells.value?))?;
-            let comparison = comparison.trim().to_ascii_uppercase();
+            let value = cells.mark.number(value?)?;
+            if ![cells.low, cells.high].iter().flatten().all(is_read) {
+                return None;
+            }
             judge(value, &comparison, limit("lowLimit"), limit("highLimit"))
         };
+        let has_limits = low.is_some() || high.is_some();
         let found = match cells.status {
             Some(text) => status(text).map(|status| (status, Some(text))),
-            None => verdict().map(|is_good| {
-                told.note(line, "a measurement without a status was judged by its limits");
-                let text = if is_good { "Passed" } else { "Failed" };
-                (status(text).unwrap_or_default(), Some(text))
-            }),
+            None => match verdict() {
+                Some(is_good) => {
+                    told.note(line, "a measurement without a status was judged by its limits");
+                    let text = if is_good { "Passed" } else { "Failed" };
+                    Some((status(text).unwrap_or_default(), Some(text)))
+                }
+                None if value.is_some() && has_limits && comparison != "LOG" => {
+                    told.note(
+                        line,
+                        "a measurement with limits and without a status was not judged, as its \
+                         value, its limits or its comparison are not known",
+                    );
+                    None
+                }
+                None => None,
+            },
         };
         entry.extend(limits);
         let Some((status, text)) = found else { return (entry, None) };

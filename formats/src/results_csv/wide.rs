@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use stationdb::Result;
+use stationdb::tables::readers::shortened;
 
-use super::columns::{Columns, plain, position};
-use super::unit::{Cells, Reading, roll_up, step};
+use super::columns::{plain, position};
+use super::marks::looks_like_number;
+use super::unit::{Cells, Reading, is_no_value, roll_up, step};
 use crate::results::Told;
-use crate::results::parameter::number;
 use crate::results::step::NewResult;
-
-/// Texts that are no value.
-const NO_VALUES: [&str; 6] = ["na", "n/a", "-", "--", "null", "none"];
 
 /// What a row above those of units says of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +54,7 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
         heads.insert(head, first);
         first += 1;
     }
-    let measured = measured(reading, first)?;
+    let measured = measured(reading, first, told)?;
     let mut results = Vec::new();
     for row in first..texts.len() {
         let mut properties = BTreeMap::new();
@@ -79,6 +77,7 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
                 nominal: head(Head::Nominal),
                 comparison: head(Head::Comparison),
                 status: None,
+                mark: reading.marks.of(Some(*column)),
             };
             let (entry, status) = reading.parameter(name, &cells, texts.line(row), told);
             result.steps.push(step(result.steps.len(), name, None, entry, status));
@@ -89,35 +88,77 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
     Ok(results)
 }
 
-/// The columns of measurements: those that the options name, or those of numbers alone.
-fn measured(reading: &Reading<'_>, first: usize) -> Result<Vec<usize>> {
-    let Columns { rest, .. } = reading.columns;
-    if let Some(named) = &reading.options.measurements {
-        let at = named.iter().map(|name| position(reading.texts.names(), name));
-        return at.collect::<Result<_>>().map_err(|error| error.at_member("measurements"));
-    }
-    let is_measured = |column: &&usize| {
-        let mut has_number = false;
-        for text in (first..reading.texts.len()).filter_map(|row| reading.texts.get(row, **column))
-        {
-            if is_no_value(text) {
-                continue;
-            }
-            // Zeros at the beginning are those of a number of a part.
-            let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
-            let is_code = matches!(digits, [b'0', next, ..] if next.is_ascii_digit());
-            if is_code || number(&reading.canonical(text)).is_none() {
-                return false;
-            }
-            has_number = true;
-        }
-        has_number
-    };
-    Ok(rest.iter().filter(is_measured).copied().collect())
+/// The values of a column.
+#[derive(Default)]
+struct Count<'t> {
+    all: usize,
+    numbers: usize,
+    /// Those that people read as numbers.
+    like_numbers: usize,
+    /// The first one that is no number, with its line.
+    other: Option<(u64, &'t str)>,
+    /// Whether one has zeros at the beginning, as numbers of parts have.
+    has_codes: bool,
 }
 
-fn is_no_value(text: &str) -> bool {
-    NO_VALUES.iter().any(|none| text.eq_ignore_ascii_case(none))
+fn count<'t>(reading: &Reading<'t>, first: usize, column: usize) -> Count<'t> {
+    let (texts, mark) = (reading.texts, reading.marks.of(Some(column)));
+    let mut count = Count::default();
+    for row in first..texts.len() {
+        let Some(text) = texts.get(row, column).filter(|text| !is_no_value(text)) else { continue };
+        count.all += 1;
+        count.like_numbers += usize::from(looks_like_number(text));
+        let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+        count.has_codes |= matches!(digits, [b'0', next, ..] if next.is_ascii_digit());
+        if mark.number(text).is_some() {
+            count.numbers += 1;
+        } else if count.other.is_none() {
+            count.other = Some((texts.line(row), text));
+        }
+    }
+    count
+}
+
+/// The columns of measurements: those that the options name, or those of which at least half of the
+/// values are numbers.
+fn measured(reading: &Reading<'_>, first: usize, told: &mut Told) -> Result<Vec<usize>> {
+    let names = reading.texts.names();
+    if let Some(named) = &reading.options.measurements {
+        let at = named.iter().map(|name| position(names, name));
+        let at = at.collect::<Result<Vec<usize>>>();
+        let at = at.map_err(|error| error.at_member("measurements"))?;
+        at.iter().for_each(|column| reading.marks.tell(Some(*column), told));
+        return Ok(at);
+    }
+    let mut measured = Vec::new();
+    for column in &reading.columns.rest {
+        let Count { all, numbers, like_numbers, other, has_codes } = count(reading, first, *column);
+        let name = names.get(*column).map(String::as_str).unwrap_or_default();
+        if has_codes || all == 0 || 2 * like_numbers < all {
+            continue;
+        }
+        reading.marks.tell(Some(*column), told);
+        let is_measured = numbers > 0 && 2 * numbers >= all;
+        if is_measured {
+            measured.push(*column);
+        }
+        if let Some((line, text)) = other {
+            let what = if is_measured {
+                "are measurements, that one with its text"
+            } else {
+                "are properties"
+            };
+            let text = shortened(text);
+            told.note(
+                line,
+                format!(
+                    "column {name:?}: {text:?} is no number that is read, and {numbers} of {all} \
+                     values are; all {what}; measurements names other columns"
+                ),
+            );
+        }
+    }
+    Ok(measured)
 }
 
 /// `vout` and `V` of `vout [V]` or `vout (V)`.

@@ -75,9 +75,19 @@ struct Pass<'i> {
     /// What doubles lose of properties.
     lost: Lost,
     version: Option<u32>,
+    /// Properties that say what values are, changed behind values: the first one, and their number.
+    changed: (Option<String>, u64),
+    /// Whether a segment had values.
+    has_values: bool,
     /// Segments that were finished and have a part of a chunk, and where the first one is.
     partial: (u64, u64),
     warnings: Vec<String>,
+}
+
+/// Whether a property says what the values of a channel, or their rows, are.
+fn says_values(name: &str) -> bool {
+    let of_axis = ["wf_start_time", "wf_start_offset", "wf_increment", "unit_string"];
+    of_axis.contains(&name) || name.starts_with("NI_Scal")
 }
 
 /// Reads the metadata of all segments.
@@ -115,6 +125,8 @@ pub(super) fn read(input: &mut Input, control: &Control) -> Result<Contents> {
         sizes: Sizes::default(),
         lost: Lost::default(),
         version: None,
+        changed: (None, 0),
+        has_values: false,
         partial: (0, 0),
         warnings: Vec::new(),
     };
@@ -143,6 +155,13 @@ impl Pass<'_> {
             self.warnings.push(format!(
                 "{} names and properties have bytes that are not UTF-8; each is replaced by U+FFFD",
                 self.replaced
+            ));
+        }
+        if let (Some(first), count) = &self.changed {
+            self.warnings.push(format!(
+                "properties that say what values and their times are have other values behind rows: \
+                 {count}, the first of them {first}; all rows have the last of them, also those \
+                 before"
             ));
         }
         self.warnings.append(&mut self.lost.told("properties"));
@@ -277,8 +296,18 @@ impl Pass<'_> {
         let number = self.number(found.path, found.at)?;
         self.lost += found.lost;
         if let Some(object) = self.objects.get_mut(number) {
+            let is_channel = matches!(object.path, Path::Channel(..));
+            let is_behind = if is_channel { object.len > 0 } else { self.has_values };
             for (name, value) in found.properties {
                 let Some(value) = value else { continue };
+                let before = object.properties.get(&name).filter(|_| is_behind);
+                if before.is_some_and(|before| says_values(&name) && before.text() != value.text())
+                {
+                    self.changed.1 += 1;
+                    self.changed.0.get_or_insert_with(|| {
+                        format!("{name:?} of {}, at byte {}", object.path.text(), found.at)
+                    });
+                }
                 let is_replaced = name.contains('\u{fffd}')
                     || value.as_text().is_some_and(|text| text.contains('\u{fffd}'));
                 self.replaced += u64::from(is_replaced);
@@ -419,6 +448,7 @@ impl Pass<'_> {
         for slot in layout.slots.iter().filter(|slot| slot.part == 0) {
             if let Some(object) = self.objects.get_mut(slot.object) {
                 object.len = object.len.saturating_add(slot.count.saturating_mul(chunks));
+                self.has_values |= object.len > 0;
             }
         }
     }

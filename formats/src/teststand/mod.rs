@@ -74,7 +74,6 @@ static WHOLE: WholeFormat = WholeFormat {
         mime_type: "application/xml",
     },
     read: report::read,
-    common: |options| options,
 };
 
 /// Imports the reports of a file with this path.

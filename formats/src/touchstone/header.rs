@@ -372,7 +372,8 @@ impl HeaderReader {
 fn check_ports(ports: usize, lines: &Lines) -> Result<()> {
     if ports == 0 {
         return Err(lines.fault(
-            "the number of ports is unknown; give it with the name of the file, such as filter.s2p",
+            "the number of ports is unknown; give it with the name of the file, such as filter.s2p, \
+             or as the option ports",
         ));
     }
     if ports > PORTS {

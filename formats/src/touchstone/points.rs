@@ -103,6 +103,15 @@ impl Points {
                 if below && words.clone().count() == NOISE {
                     return Ok(Step::Noise);
                 }
+            } else if self.width != NOISE {
+                // The first line of a point has the frequency, and the others pairs alone.
+                let count = words.clone().count();
+                if !count.is_multiple_of(2) {
+                    return Err(lines.fault(format!(
+                        "the line has {count} numbers, and none of a pair is in another line; {}",
+                        self.short(point)
+                    )));
+                }
             }
             for word in words {
                 if point.numbers.len() == self.width {
@@ -122,7 +131,8 @@ impl Points {
         }
     }
 
-    fn short(&self, point: &Point) -> String {
+    /// What is wrong with a point that has too few numbers.
+    pub(super) fn short(&self, point: &Point) -> String {
         format!(
             "the point of line {} has {} of its {} numbers; the number of ports may be another one",
             point.line,

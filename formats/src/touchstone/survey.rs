@@ -103,6 +103,9 @@ impl Survey {
                     return Err(lines.fault(format!("the keyword [{name}] is not expected here")));
                 }
                 Step::End => break,
+                Step::Cut if self.network.count == 0 => {
+                    return Err(lines.fault(points.short(&point)));
+                }
                 Step::Cut => {
                     self.warnings.push(format!(
                         "the file ends within the point of line {}, which is left out",

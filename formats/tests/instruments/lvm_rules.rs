@@ -1,6 +1,6 @@
 //! One test for each rule of docs/lvm.md, with texts as LabVIEW writes them.
 
-use stationdb::tables::{ColumnType, DataType, ImportTableRequest};
+use stationdb::tables::{ColumnType, DataType, DateOrder, ImportTableRequest};
 use stationdb::{ErrorKind, Place};
 
 use crate::stage::{Stage, Table};
@@ -102,6 +102,39 @@ fn the_times_of_a_file_are_those_of_its_segments_without_times() {
     // The first moment that LabVIEW knows is none.
     let fields = "Date\t1904/01/01\r\nTime\t01:00:00,\r\n";
     assert_eq!(one(new(), &file(fields, text)).names()[0], "row");
+}
+
+/// Dates of programs of other countries, and seconds with more digits than a column has.
+#[test]
+fn dates_in_other_orders_and_long_seconds() {
+    let with = |date: &str, time: &str| {
+        let fields = format!("Date\t{date}\r\nTime\t{time}\r\n");
+        file(&fields, "Channels\t1\n***End_of_Header***\nX_Value\tU\n0\t2\n")
+    };
+    for (date, time) in [
+        ("1/31/2024", "14:05:10.5"),
+        ("31/1/2024", "14:05:10.5"),
+        ("2024/01/31", "14:05:10.4999999995"),
+        ("2024/01/31", "14:05:10.500000000499"),
+    ] {
+        let table = one(new(), &with(date, time));
+        assert_eq!(table.cells("time"), [START.to_string()], "{date} {time}");
+        assert_eq!(table.warnings(), "", "{date}");
+    }
+    let rounded = one(new(), &with("2024/01/31", "14:05:10.9999999996"));
+    assert_eq!(rounded.cells("time"), [(START + 500_000_000).to_string()]);
+    // One that is read in two orders is told, and dateOrder decides.
+    let text = with("1/2/2024", "14:05:10.5");
+    let table = one(new(), &text);
+    assert_eq!(table.names()[0], "row");
+    let told = table.warnings();
+    assert!(told.contains("the date and time in line 1 are not read"), "{told}");
+    assert!(told.contains("set dateOrder"), "{told}");
+    let told = new().date_order(DateOrder::DayFirst);
+    let day = 24 * 3600 * 1_000_000_000;
+    assert_eq!(one(told, &text).cells("time"), [(START + day).to_string()]);
+    assert_eq!(one(new(), &with("2/2/2024", "14:05:10.5")).names()[0], "time");
+    assert_eq!(one(new(), &with("1/31/24", "14:05:10.5")).names()[0], "row");
 }
 
 #[test]
@@ -276,6 +309,13 @@ fn an_existing_table_takes_the_rows_of_one() {
     let request = new().id(first.answer.id.clone().unwrap().to_string());
     let again = text.replace("14:05", "14:06");
     let table = stage.lvm(&request, again.as_bytes()).unwrap().remove(0);
+    assert!(!table.warnings().contains("other units"), "{}", table.warnings());
+    let other = text.replace("14:05", "14:07").replace("Y_Unit_Label\tV\tA", "Y_Unit_Label\tmV\tA");
+    let stage_told = Stage::new();
+    let own = stage_told.lvm(&new(), text.as_bytes()).unwrap().remove(0);
+    let own = new().id(own.answer.id.clone().unwrap().to_string());
+    let told = stage_told.lvm(&own, other.as_bytes()).unwrap().remove(0).warnings();
+    assert!(told.contains("\"U\" has \"mV\", and \"V\" in the table"), "{told}");
     assert_eq!(numbers(&table, "U"), [1.0, 3.0, 1.0, 3.0]);
     let two = text + "\r\n" + &pair("0.0\t1\n").replace("\tI\tC", "\tC").replace('\n', "\r\n");
     let error = stage.lvm(&request, two.as_bytes()).unwrap_err();

@@ -331,7 +331,14 @@ fn what_cannot_be_read_is_refused_with_its_place_and_leaves_nothing() {
         ("# Hz S RI\n1 2 x\n".into(), Some(1), line(2), "\"x\" is no number"),
         ("# Hz S RI\nx 2 3\n".into(), Some(1), line(2), "the frequency \"x\""),
         ("# Hz S RI\n1 2 3\n2 2 1,5\n".into(), Some(1), line(3), "\"1,5\" is no number"),
-        ("# Hz S RI\n1\n".into(), Some(1), line(3), "no point"),
+        ("# Hz S RI\n1\n".into(), Some(1), line(3), "has 0 of its 2 numbers"),
+        ("# Hz S RI\n1 2 3\n".into(), Some(2), line(3), "2 of its 8 numbers; the number of ports"),
+        (
+            "# Hz S RI\n1 2 3\n2 2 3\n3 2 3\n".into(),
+            Some(2),
+            line(3),
+            "the point of line 2 has 2 of its 8 numbers; the number of ports",
+        ),
         ("# Hz S RI\n1 2 3\n[x]\n".into(), Some(1), line(3), "[x] is not expected"),
         (second("[Network Data]\n", ""), None, line(14), "before [Network Data]"),
         (second("[Number of Ports] 4", "[Number of Ports] four"), None, line(4), "\"four\""),
@@ -340,7 +347,8 @@ fn what_cannot_be_read_is_refused_with_its_place_and_leaves_nothing() {
         (second("\n 1\n[M", "\n[M"), None, line(13), "[Reference] has fewer"),
         (second("0.01", "0.01 2 3"), None, line(7), "one number for each port"),
         (second("0.01", "x"), None, line(7), "\"x\" is no reference"),
-        (second("10 0\n", "10\n"), None, line(17), "has 19 of its 20 numbers"),
+        (second("10 0\n", "10\n"), None, line(16), "9 numbers, and none of a pair"),
+        (second("10 0\n", "\n"), None, line(17), "has 18 of its 20 numbers"),
         (second("[End]", "[Network Data]"), None, line(17), "is not expected here"),
     ];
     let stage = Stage::new();
@@ -376,6 +384,26 @@ fn the_caller_names_index_and_types() {
     let error = try_read(&stage, text, &new().column_types([("t", DataType::Int64)]), &options)
         .unwrap_err();
     assert!(error.message().contains("\"s11_re\""), "{error}");
+    // Values of another reference, and of another unit, are told.
+    for (first, second, part) in [
+        (
+            "# GHz S RI R 50\n1 0.5 0\n",
+            "# GHz S RI R 75\n2 0.5 0\n".to_owned(),
+            "\"reference\" is \"75\", and \"50\" in the table",
+        ),
+        (
+            "# GHz Z RI R 50\n1 0.5 0\n",
+            "[Version] 2.0\n# GHz Z RI R 50\n[Number of Ports] 1\n[Number of Frequencies] 1\n\
+             [Reference] 50\n[Network Data]\n2 25 0\n[End]\n"
+                .to_owned(),
+            "\"z11_re\" has \"ohm\", and no unit in the table",
+        ),
+    ] {
+        let first = &try_read(&stage, first.as_bytes(), &new(), &options).unwrap()[0];
+        let request = new().id(first.answer.id.clone().unwrap().to_string());
+        let told = try_read(&stage, second.as_bytes(), &request, &options).unwrap()[0].warnings();
+        assert!(told.contains(part), "{part}: {told}");
+    }
     // A second file continues the table of the first one.
     let first = &try_read(&stage, text, &new(), &options).unwrap()[0];
     let id = first.answer.id.clone().unwrap().to_string();

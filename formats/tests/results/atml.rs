@@ -185,6 +185,20 @@ fn limits_in_every_form() {
         );
     }
     assert!(single("Expected", "EQ").starts_with("comparisonType=EQ highLimit=1 lowLimit=1"));
+    // Limits in another unit than the value keep it, and it is told.
+    let text = "<Test name='t'><TestResult name='m'><TestData><Datum x:type='double' value='5.01' \
+                unit='V'/></TestData><TestLimits><Limits><LimitPair operator='AND'>\
+                <Limit comparator='GE'><Datum value='4900' unit='mV'/></Limit>\
+                <Limit comparator='LE'><Datum value='5100' unit='mV'/></Limit>\
+                </LimitPair></Limits></TestLimits></TestResult></Test>";
+    let (_, found, warnings) = Bench::new().one(Format::Atml, &document("2013", "", text));
+    assert_eq!(
+        entry(&found[0], 0),
+        "comparisonType=GELE highLimit=5100 limitUnits=mV lowLimit=4900 measurement=5.01 name=m \
+         units=V"
+    );
+    let told = warnings.iter().find(|told| told.contains("a limit has the unit \"mV\", and its"));
+    assert!(told.is_some(), "{warnings:?}");
     // A form without keys is kept, and told.
     let text = "<Test name='t'><TestResult name='m'><TestLimits><Limits><Mask value='7'/></Limits>\
                 </TestLimits></TestResult></Test>";

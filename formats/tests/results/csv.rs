@@ -142,11 +142,31 @@ fn measurements_without_a_status_are_judged() {
         plain("sn,test,reading,low,high\nA,x,1,1,2\nA,y,3,1,2\nA,z,3,,\nA,w,n,1,2\n");
     assert_eq!(shown(&found[0].1), ["x PASSED", "y FAILED", "z DONE", "w DONE"]);
     assert_eq!(status_of(&found[0].0), "FAILED");
+    let unknown = "a measurement with limits and without a status was not judged, as its value, its \
+                   limits or its comparison are not known, in line 5";
     let expected = [
+        unknown,
         "a measurement without a status was judged by its limits, 2 times, first in line 2",
         "a result has no start, and starts at the time of the import",
     ];
     assert_eq!(warnings, expected);
+}
+
+#[test]
+fn signs_of_comparisons_and_limits_that_are_none() {
+    let text = "sn,name,value,low,high,comp\nA,a,5,5,,>=\nA,b,5,5,,>\nA,c,5,,5,<=\nA,d,5,NA,4,\n\
+                A,e,NA,1,2,\nA,f,5,-,-,\nA,g,5,5,,near\nA,h,5,5,,!=\n";
+    let (found, warnings) = plain(text);
+    let expected =
+        ["a PASSED", "b FAILED", "c PASSED", "d FAILED", "e DONE", "f DONE", "g DONE", "h FAILED"];
+    assert_eq!(shown(&found[0].1), expected);
+    let entries: Vec<String> = found[0].1.iter().map(|step| entry(step, 0)).collect();
+    assert_eq!(entries[0], "comparisonType=GE lowLimit=5 measurement=5 name=a status=Passed");
+    assert_eq!(entries[3], "highLimit=4 measurement=5 name=d status=Failed");
+    assert_eq!(entries[4], "highLimit=2 lowLimit=1 name=e");
+    assert_eq!(entries[5], "measurement=5 name=f");
+    assert!(warnings.iter().any(|told| told.contains("not judged")), "{warnings:?}");
+    assert!(warnings.iter().any(|told| told.ends_with("are not known, in line 8")), "{warnings:?}");
 }
 
 #[test]
@@ -179,11 +199,23 @@ fn columns_of_measurements() {
     let (found, _) = plain(text);
     assert_eq!(
         (names(&found[0].1), names(&found[1].1)),
-        (vec!["a".to_owned()], vec!["a".into(), "n".into()])
+        (vec!["a".to_owned(), "b".into()], vec!["a".into(), "b".into(), "n".into()])
     );
     let (found, _) = results(text, &ImportOptions::new().measurements(["b"]));
     assert_eq!(names(&found[0].1), ["b"]);
     assert_eq!(entry(&found[0].1[0], 0), "measurement=x name=b");
+    // One text among numbers is that of its measurement, and told.
+    let rows: String = (1..20).map(|at| format!("{at},PASS,5.{at:02},1\n")).collect();
+    let (found, warnings) = plain(&format!("sn,status,vout,iout\n{rows}20,FAIL,ABORT,3\n"));
+    assert_eq!(entry(&found[0].1[0], 0), "measurement=5.01 name=vout");
+    assert_eq!(entry(&found[19].1[0], 0), "measurement=ABORT name=vout");
+    let part = "column \"vout\": \"ABORT\" is no number that is read, and 19 of 20 values are";
+    assert!(warnings.iter().any(|told| told.starts_with(part)), "{warnings:?}");
+    assert!(warnings.iter().any(|told| told.ends_with("in line 21")), "{warnings:?}");
+    // Less than half of the values.
+    let (found, warnings) = plain("sn,a,b\nS,1,x\nT,2,y\nU,3,4\n");
+    assert_eq!(found[2].0.properties.as_ref().unwrap()["b"].as_deref(), Some("4"));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
     let bench = Bench::new();
     let error = import(&bench, text, &ImportOptions::new().measurements(["z"])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
@@ -214,6 +246,17 @@ fn dates_and_times() {
     let place = Place::Line { line: 2, column: Some("start".to_owned()) };
     assert_eq!(error.place(), Some(&place), "{error}");
     assert!(error.message().contains("set dateOrder"), "{error}");
+    // One day above 12 decides the order of all.
+    for (dates, expected, first) in [
+        (["02/01/2024", "01/31/2024"], "2024-02-01T00:00:00+00:00", "month"),
+        (["02/01/2024", "31/01/2024"], "2024-01-02T00:00:00+00:00", "day"),
+    ] {
+        let text = format!("sn,start,x\nS,{},1\nT,{},2\n", dates[0], dates[1]);
+        let (found, warnings) = start(&text, &ImportOptions::new());
+        assert_eq!(found, expected);
+        let part = format!("dates have the {first} first");
+        assert!(warnings.iter().any(|told| told.starts_with(&part)), "{warnings:?}");
+    }
     // A guessed column that has no times is none.
     let (found, warnings) = plain("sn,start,x\nS,warm,1\n");
     assert_eq!(found[0].0.properties.as_ref().unwrap()["start"].as_deref(), Some("warm"));
@@ -226,13 +269,66 @@ fn dates_and_times() {
 fn decimals_with_a_comma() {
     let (found, _) = plain("sn;low;x\nS;1;1,5\n");
     assert_eq!(entry(&found[0].1[1], 0), "measurement=1.5 name=x");
-    // One point, and the others are no numbers.
-    let (found, _) = plain("sn;y;x\nS;1.5;1,5\n");
-    assert_eq!(found[0].1.len(), 1);
-    let (found, _) = results("sn;x\nS;1,5\n", &ImportOptions::new().decimal_comma(false));
+    // Each column has a mark of its own, as that of a version.
+    let (found, _) = plain("sn;fw;u\nS;1.2;5,01\n");
+    assert_eq!(entry(&found[0].1[0], 0), "measurement=1.2 name=fw");
+    assert_eq!(entry(&found[0].1[1], 0), "measurement=5.01 name=u");
+    let (found, warnings) = results("sn;x\nS;1,5\n", &ImportOptions::new().decimal_comma(false));
     assert!(found[0].1.is_empty());
+    assert!(warnings.iter().any(|told| told.contains("\"1,5\" is no number")), "{warnings:?}");
+    // A value and its limits have one.
+    let (found, _) = plain("sn;name;value;low;high;fw\nS;R;1,5;1;2;1.2\nS;Q;1;0,5;0,75;1.2\n");
+    assert_eq!(shown(&found[0].1), ["R PASSED", "Q FAILED"]);
     let (found, _) = results("sn|x\nS|1\n", &ImportOptions::new().separator('|').skip_lines(0));
     assert_eq!(found[0].1.len(), 1);
+}
+
+/// A comma before three digits is no decimal mark unless something says so.
+#[test]
+fn commas_between_thousands() {
+    let doubt = |warnings: &[String], text: &str, line: u64| {
+        let begin =
+            format!("{text:?} has a comma that may be a decimal mark or separate thousands");
+        let is_one = |told: &String| {
+            told.starts_with(&begin)
+                && told.contains("decimalSeparator")
+                && told.ends_with(&format!("in line {line}"))
+        };
+        assert!(warnings.iter().any(is_one), "{warnings:?}");
+    };
+    let text = "serial\tcycles\n1\t1,234\n2\t12,345\n";
+    let (found, warnings) = plain(text);
+    assert_eq!(found[0].0.properties.as_ref().unwrap()["cycles"].as_deref(), Some("1,234"));
+    assert!(found[0].1.is_empty());
+    doubt(&warnings, "1,234", 2);
+    let (found, _) = results(text, &ImportOptions::new().decimal_comma(true));
+    assert_eq!(entry(&found[0].1[0], 0), "measurement=1.234 name=cycles");
+    // A value with two digits behind its comma says it.
+    let (found, _) = plain("serial\tcycles\tu\n1\t1,234\t5,01\n2\t12,345\t5,02\n");
+    assert_eq!(entry(&found[0].1[0], 0), "measurement=1.234 name=cycles");
+    let (found, warnings) =
+        plain("serial;name;value;low;high\n1;R;1,234;1,000;2,000\n2;R;12,345;10,000;20,000\n");
+    assert_eq!(entry(&found[0].1[0], 0), "highLimit=2,000 lowLimit=1,000 measurement=1,234 name=R");
+    assert_eq!(shown(&found[0].1), ["R DONE"]);
+    doubt(&warnings, "1,234", 2);
+    // Points between thousands, in a file of commas, and those that nothing decides.
+    let (found, warnings) = plain("sn;n;u\n1;1.234;5,01\n2;1.235;5,02\n");
+    assert_eq!(found[0].1.len(), 1);
+    assert!(warnings.iter().any(|told| told.contains("\"1.234\" has a point")), "{warnings:?}");
+    let (found, warnings) = plain("sn;n\n1;1.234\n2;1.235\n");
+    assert_eq!(entry(&found[0].1[0], 0), "measurement=1.234 name=n");
+    assert!(warnings.iter().any(|told| told.contains("was read with a decimal")), "{warnings:?}");
+}
+
+#[test]
+fn lines_that_are_no_rows_and_rows_that_are_cut() {
+    let options = || ImportOptions::new();
+    let (found, _) = results("sn,x,y\nS,1,2\nT,3\n", &options().short_rows(true));
+    assert_eq!(found[1].1.len(), 1);
+    let (found, _) = results("sn,x\nS,1\n\nend of list\n", &options().footer_lines(2));
+    assert_eq!(found.len(), 1);
+    let (_, warnings) = plain("sn,x\nS,1.25\nT,6.");
+    assert!(warnings.iter().any(|told| told.starts_with("line 3 has no line end")), "{warnings:?}");
 }
 
 #[test]

@@ -58,10 +58,7 @@ impl Bench {
         match format {
             Format::TestStand => teststand_import::import(&self.session, bytes, options),
             Format::Atml => atml_import::import(&self.session, bytes, options),
-            Format::Csv => {
-                let csv = results_csv::ImportOptions::new().common(options.clone());
-                results_csv::import(&self.session, bytes, &csv)
-            }
+            Format::Csv => results_csv::import(&self.session, bytes, options),
         }
     }
 

@@ -16,9 +16,7 @@ fn samples_become_their_outlines() {
     for (name, bytes) in samples() {
         let path = files().join(&name);
         let report = if name == "csv_long_german.csv" {
-            let options = results_csv::ImportOptions::new()
-                .common(ResultOptions::new().time_zone("+01:00"))
-                .program_name("Endtest");
+            let options = ResultOptions::new().time_zone("+01:00").program_name("Endtest");
             let options = [
                 ("serialNumber", "Seriennummer"),
                 ("startedAt", "Datum"),
@@ -37,10 +35,7 @@ fn samples_become_their_outlines() {
             match Format::of(&name) {
                 Format::TestStand => teststand::import_file(&bench.session, &path, &options),
                 Format::Atml => atml::import_file(&bench.session, &path, &options),
-                Format::Csv => {
-                    let options = results_csv::ImportOptions::new().common(options);
-                    results_csv::import_file(&bench.session, &path, &options)
-                }
+                Format::Csv => results_csv::import_file(&bench.session, &path, &options),
             }
         };
         let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));

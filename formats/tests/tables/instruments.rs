@@ -64,6 +64,59 @@ fn files_of_instruments_become_their_tables() {
     }
 }
 
+/// What a report says of a text beside its first line.
+#[test]
+fn what_a_header_does_not_say_and_further_blocks_are_told() {
+    let (_store, session) = session();
+    let traces = "Type;FSV;\nVersion;1.0;\nx-Unit;Hz;\nTrace;1;;\nValues;2;\n1000;-1.5;\n\
+                  2000;-2.5;\nTrace;2;;\nValues;2;\n1000;-3.5;\n2000;-4.5;\n";
+    let hioki = "\"HIOKI 8847\",\"V 1.00\",\"24-01-31\",\"MEM\"\n\"SAMPLING\",\"fast\"\n\"CH1[V]\",\
+                 \"CH2[V]\"\n1.0,2.0\n1.1,2.1\n";
+    for (text, part) in [
+        (traces.to_owned(), "line 8 (\"Trace;2;;\") begins another block"),
+        (hioki.to_owned(), "\"SAMPLING\" is \"fast\", which is no interval"),
+        (
+            hioki.replace("fast\"", "1s\"\n\"START\",\"14:05:10\""),
+            "begins with 0, as \"START\" is \"14:05:10\"",
+        ),
+    ] {
+        let told = import(&session, ImportTableRequest::new(), &text).warnings.join("\n");
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+/// Two captures in other units are told, as their numbers are stored as they are.
+#[test]
+fn appended_units_that_differ_are_told() {
+    let (_store, session) = session();
+    let first = "Time,Channel A\n(ms),(V)\n\n0,1.5\n1,1.6\n";
+    let id = import(&session, ImportTableRequest::new(), first).id.unwrap().to_string();
+    let append =
+        |text: &str| import(&session, ImportTableRequest::new().id(&id), text).warnings.join("\n");
+    assert!(!append(first).contains("other units"));
+    let told = append("Time,Channel A\n(us),(mV)\n\n2,1500\n3,1600\n");
+    for part in [
+        "\"Time\" has \"us\", and \"ms\" in the table",
+        "\"Channel A\" has \"mV\", and \"V\" in the table",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // Times that are made from a header, too.
+    let clock = "Model,X\nSampling interval,1s\nCH1,CH2\n1.0,2.0\n1.1,2.1\n";
+    let new = || ImportTableRequest::new().preset("INSTRUMENT");
+    let columns = [
+        Column::new("time", DataType::Float64).column_type(ColumnType::Nullable).unit("ms"),
+        Column::new("CH1", DataType::Float64).column_type(ColumnType::Nullable),
+        Column::new("CH2", DataType::Float64).column_type(ColumnType::Nullable),
+        Column::new("row", DataType::Int64)
+            .column_type(ColumnType::Index)
+            .properties([("rowNumber", "true")]),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap().to_string();
+    let told = import(&session, new().id(&id), clock).warnings.join("\n");
+    assert!(told.contains("\"time\" has \"s\", and \"ms\" in the table"), "{told}");
+}
+
 /// The texts of a header of several lines are found by `preset`, and `NONE` reads the plain text.
 #[test]
 fn a_preset_is_one_of_the_known_names_or_none() {

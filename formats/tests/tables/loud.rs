@@ -76,6 +76,9 @@ fn late_values() -> Vec<Case> {
             at,
             &["\"9007199254740993\"", "more digits", "columnTypes", "STRING", "FLOAT64"],
         ),
+        // No value before.
+        case(late("", "48.1"), new(), at, &["\"48.1\" is a number", "columnTypes", "FLOAT64"]),
+        case(late("", "2024-01-31"), new(), at, &["\"2024-01-31\" is a time", "TIMESTAMP"]),
         // The first rows say that the day comes first; the last date is no such date.
         case(late("31/01/2024", "01/31/2024"), new(), at, &["\"01/31/2024\""]),
     ]
@@ -255,10 +258,10 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
     for (text, types, parts) in [
         // The lines before the header have as many values.
         (
-            "Model,MSO44\nFirmware Version,1.2.3\n\nLabel,\n\nTIME,CH1\n-1.0E-3,0.04\n\
+            "Rig,R44\nFirmware Version,1.2.3\n\nLabel,\n\nTIME,CH1\n-1.0E-3,0.04\n\
              -0.9E-3,0.08\n",
             &[DataType::String, DataType::String][..],
-            &["\"Model\"", "\"MSO44\"", "\"TIME\" in line 6", "skipLines to 5"][..],
+            &["\"Rig\"", "\"R44\"", "\"TIME\" in line 6", "skipLines to 5"][..],
         ),
         // A note beside the numbers, so that units leave a column of texts.
         (
@@ -353,6 +356,29 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
             &[DataType::Int64, DataType::String],
             &["\"v\"", "\"OVERLOAD\" in line 3", "2 of the first 3"],
         ),
+        // No line has the names.
+        (
+            "SN1,5.01,1\nSN2,5.02,2\nSN3,5.03,3\n",
+            &[DataType::String, DataType::Float64, DataType::Int64],
+            &["line 1 has \"5.01\" as the name", "1 others", "header to false"],
+        ),
+        (
+            "2024-01-31 12:00:00,ok,x\n2024-01-31 12:00:01,ok,y\n",
+            &[DataType::Timestamp, DataType::String, DataType::String],
+            &["line 1 has \"2024-01-31 12:00:00\" as the name", "header to false"],
+        ),
+        // A file that was cut within its last number.
+        (
+            "a,b\n1,2.25\n2,6.",
+            &[DataType::Int64, DataType::Float64],
+            &["line 3 has no line end", "its last value may be cut off"],
+        ),
+        // Milliseconds behind a colon, as BenchLink writes them.
+        (
+            "t,v\n1/31/2024 12:00:00:123,END\n1/31/2024 12:00:01:123,END\n",
+            &[DataType::Timestamp, DataType::String],
+            &[],
+        ),
         // More digits than a float keeps.
         (
             "t,v\n1,1706709910.123456789\n2,1.5\n",
@@ -374,6 +400,15 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
             assert!(told.contains(part), "{text:?}: {part:?} is not in {told}");
         }
     }
+    // A time that occurs twice in its zone.
+    let text = "t,v\n2024-10-27 01:30:00,1\n2024-10-27 02:30:00,2\n";
+    let answer = session.import_csv(
+        new().time_zone("Europe/Berlin"),
+        &mut text.as_bytes(),
+        &Control::default(),
+    );
+    let told = answer.unwrap().warnings.join("\n");
+    assert!(told.contains("\"t\" is text: \"2024-10-27 02:30:00\" in line 3 occurs"), "{told}");
     // What is as it seems is not warned of.
     for text in [
         "a,b\n1,x\n2,y\n",
@@ -511,6 +546,9 @@ fn the_offered_options_read_what_was_refused() {
         // Zeros alone, and zeros before a mark, are numbers.
         (late("7", "0"), new()),
         (late("7.5", "-0.5"), new()),
+        (late("", "48.1"), float(new())),
+        (late("", "48.1"), new().column_types([("v", DataType::String)])),
+        (late("", "a note"), new()),
         (late("7", "9007199254740993"), new()),
         (late("2024-01-31 00:00:00.001", fine), new().cut_times(true)),
         ("i,v\n1,\"1,5\"\n".to_owned(), float(new()).decimal_separator(",")),
@@ -522,6 +560,24 @@ fn the_offered_options_read_what_was_refused() {
         let answer = session.import_csv(request, &mut text.as_bytes(), &Control::default());
         assert_eq!(answer.unwrap_or_else(|error| panic!("{start:?}: {error}")).row_count, lines);
     }
+}
+
+/// A warning names lines behind the first 64 KiB, too.
+#[test]
+fn lines_are_skipped_wherever_the_header_is() {
+    let (_store, session) = session();
+    let text = "Note,of some length\n".repeat(6_000) + "t,v\n0,1.5\n1,2.5\n";
+    let import = |request: ImportTableRequest| {
+        session.import_csv(request, &mut text.as_bytes(), &Control::default())
+    };
+    let told = import(new()).unwrap().warnings.join("\n");
+    assert!(told.contains("\"t\" in line 6001") && told.contains("skipLines to 6000"), "{told}");
+    let answer = import(new().skip_lines(6_000)).unwrap();
+    assert_eq!((answer.row_count, answer.header_line), (2, Some(6_001)));
+    let names: Vec<&str> = answer.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["row", "t", "v"]);
+    let error = import(new().skip_lines(6_003)).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Line { line: 6_003, column: None }), "{error}");
 }
 
 /// The report names each offset of the first rows once.

@@ -25,6 +25,28 @@ fn a_file_that_is_replaced_is_the_one_that_was_opened() {
     assert_eq!(table.name.as_deref(), Some("run"));
 }
 
+/// The name of a Touchstone file says the number of its ports, or the caller does.
+#[test]
+fn ports_and_raw_values_of_a_file_are_said() {
+    let (_store, session) = session();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("filter.ts");
+    std::fs::write(&path, "# Hz S DB R 50\n1 -20 45\n2 -10 90\n").unwrap();
+    let import = |file: SourceFile| {
+        session.import_source(ImportTableRequest::new(), file, None, &Control::default())
+    };
+    let error = import(SourceFile::open(&path).unwrap()).unwrap_err();
+    assert!(error.message().contains("the option ports"), "{error}");
+    for (raw, expected) in
+        [(false, ["frequency", "s11_re", "s11_im"]), (true, ["frequency", "s11_db", "s11_deg"])]
+    {
+        let answers = import(SourceFile::open(&path).unwrap().ports(1).raw(raw)).unwrap();
+        let names: Vec<&str> =
+            answers[0].columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, expected);
+    }
+}
+
 #[test]
 fn what_is_no_file_is_refused() {
     let directory = tempfile::tempdir().unwrap();

@@ -129,7 +129,31 @@ fn columns_properties_notes_and_progress_come_from_the_source() {
     let again = ImportTableRequest::new().id(id.to_string());
     let batches = |at: usize, _: &TableSchema| Ok((at == 0).then(|| rows(0, 1)));
     let answer = session.import_rows(again, &mut Own::new(batches), &Control::default()).unwrap();
-    assert!(answer.warnings[1].contains("has its own properties"), "{:?}", answer.warnings);
+    let told = "the table has its own properties, so those of the source are not stored: \"range\" \
+                is \"10 V\", and \"1 V\" in the table";
+    assert_eq!(answer.warnings[1..], [told]);
+}
+
+#[test]
+fn units_that_are_not_those_of_the_table_are_told() {
+    let (_disk, _store, session) = store();
+    for (of_table, told) in [
+        (Some("V"), None),
+        (Some("mV"), Some("\"v\" has \"V\", and \"mV\" in the table")),
+        (None, Some("\"v\" has \"V\", and no unit in the table")),
+    ] {
+        let mut columns = Own::new(|_, _| Ok(None)).columns;
+        columns[1].properties.clear();
+        columns[1].properties.extend(of_table.map(|unit| ("unit".to_owned(), unit.to_owned())));
+        let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
+        let batches = |at: usize, _: &TableSchema| Ok((at == 0).then(|| rows(0, 5)));
+        let request = ImportTableRequest::new().id(id.to_string());
+        let mut source = Own::new(batches);
+        let answer = session.import_rows(request, &mut source, &Control::default()).unwrap();
+        let found = answer.warnings.iter().find(|warning| warning.contains("other units"));
+        assert_eq!(found.is_some(), told.is_some(), "{of_table:?}: {:?}", answer.warnings);
+        assert!(found.is_none_or(|warning| warning.ends_with(told.unwrap_or_default())));
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use stationdb::tables::{
     ColumnType, CreateTableRequest, DataType, ImportTableRequest, ListTablesRequest,
 };
 use stationdb::{Control, ErrorKind};
-use stationdb_formats::ImportResults;
 use stationdb_formats::tdms::TdmsOptions;
+use stationdb_formats::{ImportFiles, ImportResults};
 
 use crate::Bench;
 use crate::bytes::{
@@ -88,6 +88,40 @@ fn waveform_properties_are_axis_and_unit() {
         assert_eq!(table.declared(name).properties["unit"], unit);
         assert_eq!(table.column(name).unwrap().as_primitive::<Float64Type>().values(), &expected);
     }
+}
+
+/// The last value of a property is that of all rows, which is told where others had another one.
+#[test]
+fn properties_that_change_behind_values_are_told() {
+    let channel = |start: i64, unit: &str, note: &str| {
+        let mut all = wave(Some(start), 0.1, unit);
+        all.push(("note", Property::Text(note)));
+        segment(&[object("/'g'/'c'", &values(F64, 2), &all)], &doubles(&[1.0, 2.0]))
+    };
+    let first = channel(10, "V", "x");
+    for (second, told) in [
+        (channel(10, "V", "y"), None),
+        (
+            channel(3610, "V", "x"),
+            Some("1, the first of them \"wf_start_time\" of /'g'/'c', at byte"),
+        ),
+        (channel(3610, "mV", "x"), Some("2, the first of them \"unit_string\" of /'g'/'c'")),
+    ] {
+        let bytes = [first.clone(), second].concat();
+        let tables = Bench::new().import(&bytes, TdmsOptions::new()).unwrap();
+        let found = &tables[0].answer.warnings;
+        assert_eq!(found.len(), usize::from(told.is_some()), "{found:?}");
+        assert!(told.is_none_or(|told| found[0].contains(told)), "{found:?}");
+    }
+    // A file with values in another unit is told where it is appended.
+    let bench = Bench::new();
+    let tables = bench.import(&first, TdmsOptions::new()).unwrap();
+    let id = tables[0].answer.id.clone().unwrap().to_string();
+    let bytes = channel(20, "mV", "x");
+    let request = ImportTableRequest::new().id(&id);
+    let told = bench.import_as(request, &bytes, TdmsOptions::new()).unwrap();
+    let told = told[0].answer.warnings.join("\n");
+    assert!(told.contains("\"c\" has \"mV\", and \"V\" in the table"), "{told}");
 }
 
 #[test]
@@ -197,6 +231,38 @@ fn requests_name_index_and_types() {
         assert!(error.message().contains(part), "{error}");
     }
     assert_eq!(bench.tables(), before);
+}
+
+/// A file of measured values is scaled unless its raw values are asked for.
+#[test]
+fn files_and_directories_are_read_raw_where_it_is_asked() {
+    let scale = [
+        ("NI_Number_Of_Scales", Property::Double(1.0)),
+        ("NI_Scale[0]_Scale_Type", Property::Text("Linear")),
+        ("NI_Scale[0]_Linear_Slope", Property::Double(2.0)),
+        ("NI_Scale[0]_Linear_Y_Intercept", Property::Double(1.0)),
+    ];
+    let bytes = segment(&[object("/'g'/'c'", &values(F64, 2), &scale)], &doubles(&[1.0, 2.0]));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.tdms");
+    std::fs::write(&path, &bytes).unwrap();
+    let bench = Bench::new();
+    let control = Control::default();
+    let why = |answer: &stationdb::tables::ImportTableResponse| answer.columns[1].why.clone();
+    for (raw, part) in [(false, "scaled"), (true, "values of type")] {
+        let file = stationdb_formats::SourceFile::open(&path).unwrap().raw(raw);
+        let answers =
+            bench.session.import_source(ImportTableRequest::new(), file, None, &control).unwrap();
+        assert!(why(&answers[0]).contains(part), "{answers:?}");
+        for is_one in [false, true] {
+            let request = stationdb_formats::ImportDirectoryRequest::new(dir.path())
+                .raw(raw)
+                .all_or_nothing(is_one);
+            let report = bench.session.import_directory(&request, &control).unwrap();
+            let (_, imported) = report.imported().next().unwrap();
+            assert!(why(&imported.tables()[0]).contains(part), "{imported:?}");
+        }
+    }
 }
 
 #[test]

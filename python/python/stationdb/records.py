@@ -4499,7 +4499,7 @@ class ImportedColumn(Record):
     column_type: ColumnType | None = None
     #: Why it has this type.
     why: str | None = None
-    #: The unit of numbers that were times of day, such as `us`.
+    #: The unit of its values in the source, such as `V`, where the source has one.
     unit: str | None = None
     #: The zone that the times had, or were taken to have.
     time_zone: str | None = None

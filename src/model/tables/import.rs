@@ -126,7 +126,7 @@ record! {
         pub column_type: ColumnType,
         /// Why it has this type.
         pub why: String,
-        /// The unit of numbers that were times of day, such as `us`.
+        /// The unit of its values in the source, such as `V`, where the source has one.
         pub unit: Option<String>,
         /// The zone that the times had, or were taken to have.
         pub time_zone: Option<String>,

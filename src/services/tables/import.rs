@@ -1,10 +1,12 @@
 //! Imports: the rows of sources are appended to tables, in one commit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use crate::columnar::readers::shortened;
 use crate::columnar::{RowSource, TableSchema, TableSource};
 use crate::error::{Error, Result};
 use crate::model::Resource;
+use crate::model::tables::data::Column;
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse, ImportedColumn};
 use crate::model::tables::table::{CreateTableRequest, TableId, TableMetadata};
 use crate::services::lists;
@@ -112,6 +114,51 @@ fn response(
     }
 }
 
+/// Columns or properties that a message about an append names.
+const SHOWN: usize = 10;
+
+/// The first of what a message names, and how many are left out.
+fn listed(all: &[String]) -> String {
+    let shown = all.get(..SHOWN.min(all.len())).unwrap_or_default().join(", ");
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
+}
+
+/// What is told of numbers that are stored as they are in columns of another unit.
+fn other_units(schema: &TableSchema, imported: &[ImportedColumn]) -> Option<String> {
+    let other = |(column, imported): (&Column, &ImportedColumn)| {
+        let (name, unit) = (&column.name, imported.unit.as_deref()?);
+        match column.properties.get(Column::UNIT) {
+            Some(own) if own == unit => None,
+            Some(own) => Some(format!("{name:?} has {unit:?}, and {own:?} in the table")),
+            None => Some(format!("{name:?} has {unit:?}, and no unit in the table")),
+        }
+    };
+    let others: Vec<String> = schema.columns().iter().zip(imported).filter_map(other).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "the source has other units than the table, whose numbers are stored as they are: {}",
+            listed(&others)
+        )
+    })
+}
+
+/// What is told of properties that have other values in a table than in a source.
+fn other_properties(
+    own: &BTreeMap<String, String>,
+    properties: &BTreeMap<String, String>,
+) -> String {
+    let other = |(key, value): (&String, &String)| {
+        let of_table = own.get(key).filter(|own| *own != value)?;
+        let (value, of_table) = (shortened(value), shortened(of_table));
+        Some(format!("{key:?} is {value:?}, and {of_table:?} in the table"))
+    };
+    let others: Vec<String> = properties.iter().filter_map(other).collect();
+    if others.is_empty() { String::new() } else { format!(": {}", listed(&others)) }
+}
+
 /// Gives a new table the name and the properties that its source has for it, where it has none of
 /// its own.
 fn complete(table: &mut CreateTableRequest, source: &dyn RowSource) {
@@ -201,11 +248,15 @@ impl<'a, A: Access> Import<'a, A> {
             None => {}
         }
         let mut answer = response(&id, &schema, source, &counts);
-        if !source.properties().is_empty() {
-            answer.warnings.push(
-                "the table has its own properties, so those of the source are not stored"
-                    .to_owned(),
-            );
+        answer.warnings.extend(other_units(&schema, &answer.columns));
+        let properties = source.properties();
+        if !properties.is_empty() {
+            let table = self.access.read(|view| view.get::<TableMetadata>(&id))?;
+            let own = table.and_then(|table| table.properties).unwrap_or_default();
+            answer.warnings.push(format!(
+                "the table has its own properties, so those of the source are not stored{}",
+                other_properties(&own, &properties)
+            ));
         }
         Ok(answer)
     }

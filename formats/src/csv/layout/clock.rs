@@ -35,32 +35,75 @@ pub(in crate::csv) enum Clock {
     Instants { start: i64, interval: i64 },
 }
 
-/// A number with a unit of time or rate, such as `100ms`, in seconds or hertz.
-fn quantity(text: &str) -> Option<f64> {
-    let text = text.rsplit(':').next().unwrap_or(text).trim();
-    let is_part = |part: &str| part.parse::<f64>().is_ok();
-    let len = (1..=text.len()).rev().find(|len| text.get(..*len).is_some_and(is_part))?;
-    let scale = match text.get(len..)?.trim() {
-        "" | "s" | "sec" | "S" | "Hz" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" | "μs" => 1e-6,
-        "ns" => 1e-9,
-        "min" => 60.0,
-        "h" => 3600.0,
-        "kHz" => 1e3,
-        "MHz" => 1e6,
-        _ => return None,
-    };
-    let value: f64 = text.get(..len)?.parse().ok()?;
-    Some(value * scale).filter(|value| value.is_finite())
+/// A number of a header.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quantity {
+    /// One without a unit.
+    Number(f64),
+    Seconds(f64),
+    /// `hh:mm:ss`, which may also be a time of the day.
+    Duration(f64),
+    Hertz(f64),
 }
 
-/// The value of one of these keys in a header, with its key.
-fn found(properties: &BTreeMap<String, String>, keys: &[&str]) -> Option<(String, f64)> {
-    keys.iter().find_map(|wanted| {
-        properties.iter().find_map(|(key, text)| {
+/// The seconds of `hh:mm:ss`, whose seconds may have decimals.
+fn seconds_of(text: &str) -> Option<f64> {
+    let mut parts = text.split(':');
+    let mut whole = || {
+        let part = parts.next().filter(|part| (1..=4).contains(&part.len()))?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<f64>().ok()).flatten()
+    };
+    let (hours, minutes) = (whole()?, whole()?);
+    let seconds = parts.next().filter(|part| part.starts_with(|at: char| at.is_ascii_digit()))?;
+    let seconds = seconds.parse::<f64>().ok().filter(|seconds| *seconds < 60.0)?;
+    (parts.next().is_none() && minutes < 60.0).then_some((hours * 60.0 + minutes) * 60.0 + seconds)
+}
+
+/// A number with a unit of time or rate, such as `100ms`, a duration such as `00:01:30`, or either
+/// behind a word, as in `Second:2e-9`.
+fn quantity(text: &str) -> Option<Quantity> {
+    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let text = match text.split_once(':') {
+        Some((word, rest)) if is_word(word.trim()) => rest.trim(),
+        _ => text.trim(),
+    };
+    if text.contains(':') {
+        return seconds_of(text).map(Quantity::Duration);
+    }
+    let is_part = |part: &str| part.parse::<f64>().is_ok();
+    let len = (1..=text.len()).rev().find(|len| text.get(..*len).is_some_and(is_part))?;
+    let value = text.get(..len)?.parse().ok().filter(|value: &f64| value.is_finite())?;
+    let found = match text.get(len..)?.trim() {
+        "" => Quantity::Number(value),
+        "s" | "sec" | "S" => Quantity::Seconds(value),
+        "ms" => Quantity::Seconds(value * 1e-3),
+        "us" | "µs" | "μs" => Quantity::Seconds(value * 1e-6),
+        "ns" => Quantity::Seconds(value * 1e-9),
+        "min" => Quantity::Seconds(value * 60.0),
+        "h" => Quantity::Seconds(value * 3600.0),
+        "Hz" | "S/s" | "Sa/s" => Quantity::Hertz(value),
+        "kHz" | "kS/s" | "kSa/s" => Quantity::Hertz(value * 1e3),
+        "MHz" | "MS/s" | "MSa/s" => Quantity::Hertz(value * 1e6),
+        "GHz" | "GS/s" | "GSa/s" => Quantity::Hertz(value * 1e9),
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// Whether a text is a number of a header, with a unit or without.
+pub(super) fn is_quantity(text: &str) -> bool {
+    quantity(text).is_some()
+}
+
+/// The pairs of a header with one of these keys, in the order of the keys.
+fn found<'p>(
+    properties: &'p BTreeMap<String, String>,
+    keys: &'static [&'static str],
+) -> impl Iterator<Item = (&'p str, &'p str)> + Clone {
+    keys.iter().flat_map(move |wanted| {
+        properties.iter().filter_map(move |(key, text)| {
             let is_key = key.trim_end_matches([':', '=', ' ']).eq_ignore_ascii_case(wanted);
-            Some((key.clone(), quantity(text).filter(|_| is_key)?))
+            is_key.then_some((key.as_str(), text.as_str()))
         })
     })
 }
@@ -107,19 +150,51 @@ impl Clock {
         Ok(Some(Self::Instants { start, interval: nanos as i64 }))
     }
 
-    /// The clock that the header of a file names, with what says so.
-    pub(super) fn of_header(properties: &BTreeMap<String, String>) -> Option<(Self, String)> {
-        let rate = || {
-            let (key, rate) = found(properties, &RATES).filter(|(_, rate)| *rate > 0.0)?;
-            Some((key, rate.recip()))
+    /// The clock that the header of a file names, and what the report says of it, also where its
+    /// interval is none that is read.
+    pub(super) fn of_header(
+        properties: &BTreeMap<String, String>,
+    ) -> (Option<Self>, Option<String>) {
+        // The unit says what a number is, and the key if there is none.
+        let read = |text: &str, is_rate: bool| match quantity(text)? {
+            Quantity::Number(value) if !is_rate => Some(value),
+            Quantity::Number(value) | Quantity::Hertz(value) => Some(value.recip()),
+            Quantity::Seconds(value) | Quantity::Duration(value) => Some(value),
         };
-        let (key, interval) =
-            found(properties, &INTERVALS).filter(|(_, interval)| *interval > 0.0).or_else(rate)?;
-        let (start_key, start) = found(properties, &STARTS).unwrap_or_default();
-        let start_told =
-            if start_key.is_empty() { "0".to_owned() } else { format!("{start_key:?}") };
-        let told = format!("the column of times begins with {start_told} and goes on by {key:?}");
-        Some((Self::Seconds { start, interval }, told))
+        let intervals = found(properties, &INTERVALS).map(|pair| (pair, false));
+        let mut all = intervals.chain(found(properties, &RATES).map(|pair| (pair, true)));
+        let first = all.clone().next();
+        let interval = all.find_map(|((key, text), is_rate)| {
+            let interval = read(text, is_rate)?;
+            (interval.is_finite() && interval > 0.0).then_some((key, interval))
+        });
+        let Some((key, interval)) = interval else {
+            let told = first.map(|((key, text), _)| {
+                format!(
+                    "{key:?} is {text:?}, which is no interval of rows that is read, so there is no \
+                     column of times; sampleInterval says it"
+                )
+            });
+            return (None, told);
+        };
+        let starts = || found(properties, &STARTS);
+        let start = starts().find_map(|(key, text)| match quantity(text)? {
+            Quantity::Number(start) | Quantity::Seconds(start) => Some((key, start)),
+            Quantity::Duration(_) | Quantity::Hertz(_) => None,
+        });
+        let begins = match (start, starts().next()) {
+            (Some((key, _)), _) => format!("{key:?}"),
+            (None, Some((key, text))) => {
+                format!("0, as {key:?} is {text:?}, which is no number of seconds,")
+            }
+            (None, None) => "0".to_owned(),
+        };
+        let start = start.map_or(0.0, |(_, start)| start);
+        let told = format!(
+            "the column of times begins with {begins} and goes on by {key:?}, in seconds; \
+             sampleInterval and startTime say otherwise"
+        );
+        (Some(Self::Seconds { start, interval }), Some(told))
     }
 
     fn data_type(self) -> DataType {
@@ -170,24 +245,62 @@ mod tests {
 
     #[test]
     fn quantities_have_units() {
+        use Quantity::{Duration, Hertz, Number, Seconds};
         for (text, expected) in [
-            ("1s", Some(1.0)),
-            ("100ms", Some(0.1)),
-            ("4e-09", Some(4e-9)),
-            ("2.5 us", Some(2.5e-6)),
-            ("Second:2.000e-09", Some(2e-9)),
-            ("1e+06Hz", Some(1e6)),
-            ("2 kHz", Some(2e3)),
+            ("1s", Some(Seconds(1.0))),
+            ("100ms", Some(Seconds(0.1))),
+            ("4e-09", Some(Number(4e-9))),
+            ("2.5 us", Some(Seconds(2.5e-6))),
+            ("Second:2.000e-09", Some(Number(2e-9))),
+            ("Analog: 4 ms", Some(Seconds(4e-3))),
+            ("1e+06Hz", Some(Hertz(1e6))),
+            ("2 kSa/s", Some(Hertz(2e3))),
+            ("00:01:30", Some(Duration(90.0))),
+            ("12:00:00.25", Some(Duration(43_200.25))),
+            ("00:01:60", None),
+            ("01:30", None),
+            ("1:2:3:4", None),
+            ("2024/01/31 12:00:30", None),
+            ("2024-01-31T12:00:30", None),
             ("10 parsecs", None),
             ("", None),
             ("fast", None),
             ("1e999", None),
             ("µs", None),
         ] {
+            let parts = |of: Quantity| match of {
+                Number(value) => ("number", value),
+                Seconds(value) => ("seconds", value),
+                Duration(value) => ("duration", value),
+                Hertz(value) => ("hertz", value),
+            };
             let near = |value: f64, other: f64| (value / other - 1.0).abs() < 1e-12;
             let found = quantity(text);
-            let same = found.zip(expected).is_some_and(|(a, b)| near(a, b));
+            let same = found.map(parts).zip(expected.map(parts));
+            let same = same.is_some_and(|((a, x), (b, y))| a == b && near(x, y));
             assert!(same || found.is_none() && expected.is_none(), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn headers_name_the_times_of_rows_or_say_why_not() {
+        for (pairs, expected, told) in [
+            ("Sampling=00:01:30", Some((0.0, 90.0)), "begins with 0 and goes on by \"Sampling\""),
+            ("Sampling rate=4 Hz;Start=-2 s", Some((-2.0, 0.25)), "begins with \"Start\""),
+            ("Sampling rate=100ms", Some((0.0, 0.1)), "goes on by \"Sampling rate\""),
+            ("dt=0.5;Start=14:05:10", Some((0.0, 0.5)), "as \"Start\" is \"14:05:10\""),
+            ("dt=0.5;Start=9000 Hz", Some((0.0, 0.5)), "as \"Start\" is \"9000 Hz\""),
+            ("dt=0.5;t0=2024-01-31 12:00:30", Some((0.0, 0.5)), "no number of seconds"),
+            ("Sampling=fast", None, "\"Sampling\" is \"fast\", which is no interval"),
+            ("Sampling=00:00:00", None, "no interval of rows that is read"),
+            ("Start=1", None, ""),
+        ] {
+            let pairs = pairs.split(';').filter_map(|pair| pair.split_once('='));
+            let header = pairs.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+            let (clock, found) = Clock::of_header(&header);
+            let expected = expected.map(|(start, interval)| Clock::Seconds { start, interval });
+            assert_eq!(clock, expected, "{header:?}");
+            assert!(found.unwrap_or_default().contains(told), "{header:?}");
         }
     }
 

@@ -18,6 +18,7 @@ use stationdb::tables::{DataType, DateOrder, readers as cells};
 use stationdb::{Error, Place, Result};
 
 pub(super) use self::clock::Clock;
+use self::clock::is_quantity;
 pub(super) use self::lines::Line;
 use self::lines::{Fields, fields_of};
 pub(super) use self::names::{Named, has_unit_behind, number_repeated, split_unit, units_in};
@@ -63,6 +64,8 @@ pub(super) struct Layout {
     pub(super) has_units: bool,
     /// Texts that mean that there is no value.
     pub(super) nulls: Vec<String>,
+    /// Whether a line that begins with a letter ends the rows.
+    pub(super) has_blocks: bool,
     /// Columns of numbers that may begin with zeros, with their types.
     pub(super) zeros: Vec<(String, DataType)>,
     /// The field of the times, and that of their milliseconds.
@@ -304,9 +307,7 @@ fn heads<'f>(
     for (at, text) in texts.iter().enumerate() {
         let mut column = Named::with_unit(text);
         let unit = units.get(at).map(|unit| unbracketed(unit)).unwrap_or_default();
-        if let Some((key, value)) =
-            text.split_once('=').filter(|(_, value)| number(value, false).is_some())
-        {
+        if let Some((key, value)) = text.split_once('=').filter(|(_, value)| is_quantity(value)) {
             beside.push((key.to_owned(), value.to_owned()));
             column = Named::default();
         } else if !text.is_empty() && number(unit, false).is_some() && !has_values(at) {
@@ -373,19 +374,15 @@ pub(super) fn find(
     let mut columns = heads.columns.clone();
     if columns.is_empty() {
         let full = (0..row_width).rev().find(|at| has_values(*at)).map_or(1, |at| at + 1);
-        let known = preset.names.len().min(full);
-        for at in 0..full {
-            let from_end = full - at;
-            let name = preset.names.len().checked_sub(from_end).and_then(|at| preset.names.get(at));
-            let unit = preset.unit_keys.len().checked_sub(from_end);
-            let unit = unit.and_then(|at| preset.unit_keys.get(at));
-            let unit = unit.and_then(|key| properties.all.get(*key)).cloned();
-            let name = match name {
-                Some(name) if known > 0 => (*name).to_owned(),
-                _ => format!("column_{}", at + 1),
-            };
-            columns.push(Named { name, unit, properties: Vec::new() });
-        }
+        let is_empty = |at: usize| (1..=at).contains(&preset.names.len()) && !has_values(at);
+        let column = |at: usize| {
+            if is_empty(at) {
+                Named::default()
+            } else {
+                column_at(at, full, &fields, preset, &properties)
+            }
+        };
+        columns = (0..full).map(column).collect();
     }
     units_above(&mut columns, heads.above, preset);
     columns.resize(columns.len().max(row_width), Named::default());
@@ -403,20 +400,26 @@ pub(super) fn find(
     let mut assumed = vec![told(preset, &heads, beside_lines, properties.dropped, options)];
     let repeated = number_repeated(&mut columns);
     if let Some(name) = repeated.first() {
+        let several = if heads.columns.is_empty() {
+            format!("several columns are {name:?}")
+        } else {
+            format!(
+                "line {} has the name {name:?} more than once, as blocks beside each other have",
+                heads.names_line
+            )
+        };
         assumed.push(format!(
-            "line {} has the name {name:?} more than once, as blocks beside each other have; those \
-             that repeat are numbered, such as \"{name}_2\"; sideBySide false refuses them",
-            heads.names_line
+            "{several}; those that repeat are numbered, such as \"{name}_2\"; sideBySide false \
+             refuses them"
         ));
         if options.side_by_side == Some(false) {
             return Err(invalid(heads.names_line, format!("two columns have the name {name:?}")));
         }
     }
     let has_axis = columns.iter().any(Named::is_axis);
-    let clock = if has_axis { None } else { Clock::of_header(&properties.all) };
-    assumed.extend(clock.iter().map(|(_, told)| {
-        format!("{told}, in seconds; sampleInterval and startTime say otherwise")
-    }));
+    let (clock, clock_told) =
+        if has_axis { (None, None) } else { Clock::of_header(&properties.all) };
+    assumed.extend(clock_told);
     assumed.extend(segments.as_ref().map(Segments::told));
     let is_number_at = |at: usize| {
         let mut texts = rows.iter().filter_map(|row| row.get(at)).filter(|text| !text.is_empty());
@@ -441,15 +444,47 @@ pub(super) fn find(
         start: row.map_or(0, |line| line.byte),
         line: row.map_or(first_line, |line| line.number),
         properties: properties.all,
-        clock: clock.map(|(clock, _)| clock),
+        clock,
         segments,
         date_order: preset.date_order,
         has_units: preset.has_units,
+        has_blocks: preset.has_blocks,
         nulls: preset.nulls.iter().map(|text| (*text).to_owned()).collect(),
         zeros,
         millis: millis.map(|at| (preset.from + at - 1, preset.from + at)),
         assumed,
     })
+}
+
+/// A column of rows that no line names, with the name that the preset has for it.
+fn column_at(
+    at: usize,
+    count: usize,
+    lines: &[Fields],
+    preset: &Preset,
+    properties: &Properties,
+) -> Named {
+    let numbered = || Named { name: format!("column_{}", at + 1), ..Named::default() };
+    // A block beside another one begins with the first key of the header, too.
+    let first = lines.first().map(|line| line.all.as_slice()).unwrap_or_default();
+    let is_block = |at: &usize| preset.from > 0 && first.get(*at) == first.first();
+    let block = (1..=at).rev().find(is_block).unwrap_or_default();
+    let missing = preset.names.len().saturating_sub(count);
+    let place = at - block + missing;
+    if place >= preset.names.len() && (1..count).any(|at| is_block(&at)) {
+        return numbered();
+    }
+    let place = place.min(preset.names.len().saturating_sub(1));
+    let Some(name) = preset.names.get(place) else { return numbered() };
+    let of_block = |key: &str| {
+        let line = lines.iter().find(|line| line.all.get(block).is_some_and(|text| text == key));
+        line?.all.get(block + 1).filter(|unit| !unit.is_empty()).cloned()
+    };
+    let unit = preset.unit_keys.get(place).and_then(|key| match block {
+        0 => properties.all.get(*key).cloned(),
+        _ => of_block(key),
+    });
+    Named { name: (*name).to_owned(), unit, properties: Vec::new() }
 }
 
 /// Gives named columns the units that lines above the names have for them.

@@ -18,11 +18,14 @@ pub(in crate::csv) struct Preset {
     pub(super) has_names: fn(&str) -> bool,
     /// Texts in the first lines, all of which a file of the family has.
     pub(super) marks: &'static [&'static str],
+    /// How lines behind the first begin, one each.
+    pub(super) heads: &'static [&'static str],
     /// What lines of the header begin with.
     pub(super) prefix: &'static str,
     /// The first field of the rows; the fields before have a header beside them.
     pub(super) from: usize,
-    /// The names of the columns where no line has them; the last ones if there are fewer columns.
+    /// The names of the columns where no line has them: the last ones if there are fewer columns,
+    /// and numbers behind the last one if there are more.
     pub(super) names: &'static [&'static str],
     /// The lines of the header that have the units of columns, by their keys: of columns that a
     /// line names, that of the first column, and that with a field for each of the others.
@@ -51,6 +54,8 @@ pub(in crate::csv) struct Preset {
     pub(in crate::csv) serial: Option<Serial>,
     /// Whether rows may be those of several segments, which the header lists.
     pub(super) has_segments: bool,
+    /// Whether a line that begins with a letter ends the rows, as another block follows.
+    pub(in crate::csv) has_blocks: bool,
 }
 
 const ANY: Preset = Preset {
@@ -59,6 +64,7 @@ const ANY: Preset = Preset {
     seconds: &[],
     has_names: |_| true,
     marks: &[],
+    heads: &[],
     prefix: "",
     from: 0,
     names: &[],
@@ -75,6 +81,7 @@ const ANY: Preset = Preset {
     millis: "",
     serial: None,
     has_segments: false,
+    has_blocks: false,
 };
 
 /// Dates of makers who write the year first, and some with two digits.
@@ -96,7 +103,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "TEKTRONIX_TDS",
         starts: &["Record Length"],
-        marks: &["Trigger Point", "Vertical Units"],
+        heads: &["Sample Interval", "Trigger Point"],
         from: 3,
         names: &["time", "value"],
         unit_keys: &["Horizontal Units", "Vertical Units"],
@@ -106,7 +113,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "TEKTRONIX_MSO",
         starts: &["Model"],
-        marks: &["Waveform Type", "Record Length"],
+        heads: &["Firmware Version", "TIME"],
         unit_keys: &["Horizontal Units", "Vertical Units"],
         ..ANY
     },
@@ -120,7 +127,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "KEYSIGHT_INFINIIUM",
         starts: &["Revision", "Type", "File Format"],
-        marks: &["XInc", "XOrg"],
+        heads: &["XInc", "XOrg"],
         names: &["time", "value"],
         unit_keys: &["XUnits", "YUnits"],
         ..ANY
@@ -143,16 +150,17 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "SIGLENT",
         starts: &["Record Length"],
-        marks: &["Sample Interval", "Second"],
+        heads: &["Sample Interval", "Second"],
         ..ANY
     },
     Preset { name: "ROHDE_SCHWARZ_SCOPE", starts: &["in s"], ..ANY },
     Preset {
         name: "ROHDE_SCHWARZ_ANALYZER",
         starts: &["Type"],
-        marks: &["Version", "Values"],
+        heads: &["Version", "Values"],
         names: &["frequency", "level"],
         unit_keys: &["x-Unit", "y-Unit"],
+        has_blocks: true,
         ..ANY
     },
     Preset {
@@ -221,6 +229,7 @@ const PRESETS: &[Preset] = &[
         marks: &["CURVE"],
         below: Some(1),
         value_at: Some(2),
+        has_blocks: true,
         ..ANY
     },
     Preset {
@@ -235,6 +244,7 @@ const PRESETS: &[Preset] = &[
         name: "FLUKE",
         starts: &["Fluke 28", "FLUKE 28", "Reading", "Device", "Model"],
         marks: &["Reading", "Sample", "Start Time", "Duration"],
+        nulls: &["OL"],
         has_units: true,
         ..ANY
     },
@@ -275,21 +285,22 @@ pub(in crate::csv) fn named(name: &str) -> Option<&'static Preset> {
 
 /// The preset of a file with these first lines, without quotes.
 pub(super) fn find(lines: &[String]) -> Option<&'static Preset> {
-    let begins = |line: usize, texts: &[&str]| {
-        lines.get(line).is_some_and(|line| {
-            texts.iter().any(|text| {
-                line.strip_prefix(text).is_some_and(|rest| {
-                    // A word of its own, such as the name `X`.
-                    let is_word = |end: Option<char>| end.is_some_and(char::is_alphanumeric);
-                    !is_word(text.chars().last()) || text.len() > 3 || !is_word(rest.chars().next())
-                })
-            })
+    let begins = |line: &String, text: &str| {
+        line.strip_prefix(text).is_some_and(|rest| {
+            // A word of its own, such as the name `X`.
+            let is_word = |end: Option<char>| end.is_some_and(char::is_alphanumeric);
+            !is_word(text.chars().last()) || text.len() > 3 || !is_word(rest.chars().next())
         })
     };
+    let begins_so = |line: usize, texts: &[&str]| {
+        lines.get(line).is_some_and(|line| texts.iter().any(|text| begins(line, text)))
+    };
+    let behind = lines.get(1..).unwrap_or_default();
     all().iter().find(|preset| {
-        begins(0, preset.starts)
+        begins_so(0, preset.starts)
             && lines.first().is_some_and(|line| (preset.has_names)(line))
-            && (preset.seconds.is_empty() || begins(1, preset.seconds))
+            && (preset.seconds.is_empty() || begins_so(1, preset.seconds))
             && preset.marks.iter().all(|mark| lines.iter().any(|line| line.contains(mark)))
+            && preset.heads.iter().all(|head| behind.iter().any(|line| begins(line, head)))
     })
 }

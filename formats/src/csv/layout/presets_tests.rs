@@ -144,6 +144,9 @@ fn plants(preset: &Preset) -> Vec<(String, Preset)> {
     for (at, text) in preset.marks.iter().enumerate() {
         add(format!("mark {text:?}"), true, &|p| p.marks = without(p.marks, at));
     }
+    for (at, text) in preset.heads.iter().enumerate() {
+        add(format!("head {text:?}"), true, &|p| p.heads = without(p.heads, at));
+    }
     for (at, text) in preset.nulls.iter().enumerate() {
         add(format!("null {text:?}"), true, &|p| p.nulls = without(p.nulls, at));
     }
@@ -170,6 +173,7 @@ fn plants(preset: &Preset) -> Vec<(String, Preset)> {
     add("milliseconds".to_owned(), !preset.millis.is_empty(), &|p| p.millis = "");
     add("days".to_owned(), preset.serial.is_some(), &|p| p.serial = None);
     add("segments".to_owned(), preset.has_segments, &|p| p.has_segments = false);
+    add("blocks".to_owned(), preset.has_blocks, &|p| p.has_blocks = false);
     out
 }
 

@@ -90,7 +90,7 @@ pub(super) fn of_channel(
         let fault = |why: String| {
             Error::invalid(format!(
                 "the values of the TDMS channel {path} cannot be scaled: {why}; import its raw \
-                 values"
+                 values with the option raw"
             ))
         };
         if count > SCALES as u64 {
