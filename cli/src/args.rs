@@ -428,6 +428,9 @@ pub struct Export {
     /// Number of rows; all if absent.
     #[arg(long, value_name = "N")]
     pub take: Option<u32>,
+    /// Value of null cells of a column in TDMS, such as count=0; may be repeated.
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    pub fill: Vec<String>,
 }
 
 /// The formats of `import`: those of tables, those of test results, and streams of Arrow.
@@ -487,6 +490,18 @@ pub struct Import {
     /// Column of a member in CSV of results, such as serialNumber=UUT; may be repeated.
     #[arg(long, value_name = "MEMBER=COLUMN")]
     pub map: Vec<String>,
+    /// Column of measurements in CSV of results whose rows are units; may be repeated.
+    #[arg(long, value_name = "COLUMN")]
+    pub measurement: Vec<String>,
+    /// Name of the test program in CSV of results where no column has it [default: CSV].
+    #[arg(long, value_name = "NAME")]
+    pub program_name: Option<String>,
+    /// Keeps values as the file has them: unscaled in TDMS, in their form in Touchstone.
+    #[arg(long)]
+    pub raw: bool,
+    /// Number of ports of Touchstone files, instead of that in their names.
+    #[arg(long, value_name = "N")]
+    pub ports: Option<u16>,
     #[command(flatten)]
     pub reading: ParseFlags,
 }

@@ -11,6 +11,7 @@ use stationdb::tables::{ImportTableRequest, ImportTableResponse};
 use stationdb::{Control, Error, Result, Session};
 use stationdb_formats::{
     ImportDirectoryRequest, ImportFiles as _, ImportResults as _, Imported, ResultOptions,
+    SourceFile,
 };
 
 use crate::errors::{of_file, raised};
@@ -39,6 +40,17 @@ pub struct Asked<'py> {
     /// The columns of members of results in CSV, by the names of the members on the wire.
     #[pyo3(item)]
     columns: BTreeMap<String, String>,
+    /// The columns of measurements of results in CSV.
+    #[pyo3(item)]
+    measurements: Option<Vec<String>>,
+    #[pyo3(item)]
+    program_name: Option<String>,
+    /// Whether values stay as a file of tables has them.
+    #[pyo3(item)]
+    raw: bool,
+    /// The ports of Touchstone files.
+    #[pyo3(item)]
+    ports: Option<usize>,
 }
 
 impl Asked<'_> {
@@ -58,13 +70,45 @@ impl Asked<'_> {
         Ok(table)
     }
 
-    fn results(&self) -> ResultOptions {
+    /// How results are read. The text of CSV is read as the options of tables say.
+    fn results(&self, text: &ImportTableRequest) -> PyResult<ResultOptions> {
+        let refused = |what: String, member: &str| {
+            raised(self.table.py(), &Error::invalid(what).at_member(member))
+        };
+        let separator = match text.separator.as_deref().map(|text| (text, text.chars())) {
+            None => None,
+            Some((text, mut characters)) => match (characters.next(), characters.next()) {
+                (Some(only), None) => Some(only),
+                _ => {
+                    return Err(refused(format!("{text:?} is not one character"), "separator"));
+                }
+            },
+        };
+        let decimal_comma = match text.decimal_separator.as_deref() {
+            None => None,
+            Some(",") => Some(true),
+            Some(".") => Some(false),
+            Some(text) => {
+                let what = format!("{text:?} does not separate decimals; use a point or a comma");
+                return Err(refused(what, "decimalSeparator"));
+            }
+        };
+        let lines = |count: Option<i64>, member: &str| {
+            u64::try_from(count.unwrap_or_default())
+                .map_err(|_| refused("the number of lines is negative".to_owned(), member))
+        };
         let mut options = ResultOptions::new().again(self.again);
         options.part_number.clone_from(&self.part_number);
         options.workspace.clone_from(&self.workspace);
         options.time_zone.clone_from(&self.time_zone);
         options.columns.clone_from(&self.columns);
-        options
+        options.measurements.clone_from(&self.measurements);
+        options.program_name.clone_from(&self.program_name);
+        (options.separator, options.decimal_comma) = (separator, decimal_comma);
+        (options.date_order, options.short_rows) = (text.date_order, text.short_rows);
+        options.skip_lines = lines(text.skip_lines, "skipLines")?;
+        options.footer_lines = lines(text.footer_lines, "footerLines")?;
+        Ok(options)
     }
 }
 
@@ -131,8 +175,13 @@ pub fn import_tables<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     look_at(py, &path, false)?;
     let (format, table) = (asked.format()?, asked.table()?);
+    let (raw, ports) = (asked.raw, asked.ports);
     let tables = work(py, session, progress, |session, control| {
-        session.import_file(table, &path, format, control)
+        let mut file = SourceFile::open(path)?.raw(raw);
+        if let Some(ports) = ports {
+            file = file.ports(ports);
+        }
+        session.import_source(table, file, format, control)
     })?;
     answers(py, &tables)
 }
@@ -148,7 +197,7 @@ pub fn import_results<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     look_at(py, &path, false)?;
-    let (format, options) = (asked.format()?, asked.results());
+    let (format, options) = (asked.format()?, asked.results(&asked.table()?)?);
     let report = work(py, session, progress, |session, control| {
         session.import_results_file(&path, format, &options, control)
     })?;
@@ -168,9 +217,12 @@ pub fn import_directory<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     look_at(py, &path, true)?;
+    let table = asked.table()?;
+    let results = asked.results(&table)?;
     let mut asking = ImportDirectoryRequest::new(path)
-        .table(asked.table()?)
-        .results(asked.results())
+        .table(table)
+        .results(results)
+        .raw(asked.raw)
         .recursive(recursive)
         .all_or_nothing(all_or_nothing);
     asking.format = asked.format()?;

@@ -1,5 +1,6 @@
 //! Rows of tables: in from Arrow, arrays and files, out as streams and arrays.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ use stationdb::tables::{
     Waveform, WaveformAxis, WaveformX,
 };
 use stationdb::{Control, Error, Result};
-use stationdb_formats::ImportFiles;
+use stationdb_formats::tdms::ExportTdmsRequest;
+use stationdb_formats::{ExportFiles as _, ImportFiles};
 
 use crate::callbacks;
 use crate::columns;
@@ -373,6 +375,26 @@ impl TableCore {
         let mut out = FileWriter::open(target)?;
         let done = caller.long(py, progress, |services, control| {
             services.export_table_data(&self.id, asked, &mut out, control)
+        });
+        out.finish(py, done)
+    }
+
+    /// Writes rows as TDMS. Returns their number.
+    #[pyo3(signature = (target, asked, fill, progress))]
+    fn export_tdms(
+        &self,
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        asked: &Bound<'_, PyAny>,
+        fill: BTreeMap<String, String>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let mut export = ExportTdmsRequest::new().rows(request(asked, "export")?);
+        export.fill = fill;
+        let caller = &self.session.get().caller;
+        let mut out = FileWriter::open(target)?;
+        let done = caller.long(py, progress, |services, control| {
+            services.export_tdms(&self.id, export, &mut out, control)
         });
         out.finish(py, done)
     }

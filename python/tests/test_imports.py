@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -247,3 +249,62 @@ def test_presets_are_named(db: stationdb.Store, tmp_path: Path) -> None:
         db.tables.import_file(path, preset="TEK")
     table = db.tables.import_file(path, preset="INSTRUMENT")
     assert table.units["CH1"] == "V" and len(table) == 2
+
+
+def test_results_from_csv_have_the_options_of_a_text(db: stationdb.Store, tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(
+        "a note\nserial;date;status;vout;code\n"
+        "SN1;01/02/2024;PASS;1,234;7\nSN2;01/03/2024;PASS;2,345\nend\n"
+    )
+    lines: dict[str, Any] = {
+        "format": "results-csv",
+        "separator": ";",
+        "skip_lines": 1,
+        "footer_lines": 1,
+        "short_rows": True,
+    }
+    with pytest.raises(errors.InvalidArgumentError, match="dateOrder"):
+        db.results.import_file(path, **lines)
+    imported = db.results.import_file(
+        path,
+        **lines,
+        date_order="MONTH_FIRST",
+        decimal_separator=",",
+        measurements=["vout"],
+        program_name="Final",
+    )
+    assert (len(imported.results), imported.measurements) == (2, 2)
+    found = [db.results.get(one) for one in imported.results]
+    assert [one.program_name for one in found] == ["Final", "Final"]
+    assert found[0].started_at == datetime(2024, 1, 2, tzinfo=UTC)
+    for wrong in ({"separator": "ab"}, {"decimal_separator": ";"}, {"skip_lines": -1}):
+        with pytest.raises(errors.InvalidArgumentError):
+            db.results.import_file(path, **{**lines, **wrong}, again=True)
+    with pytest.raises(errors.InvalidArgumentError, match="give a list of names"):
+        db.results.import_file(path, measurements="vout", **lines)
+
+
+def test_values_as_the_file_has_them(db: stationdb.Store, tmp_path: Path) -> None:
+    path = tmp_path / "filter.ts"
+    path.write_text("# Hz S DB R 50\n1 -20 45\n2 -10 90\n")
+    with pytest.raises(errors.InvalidArgumentError, match="number of ports"):
+        db.tables.import_file(path)
+    table = db.tables.import_file(path, ports=1, raw=True)
+    assert list(table.columns) == ["frequency", "s11_db", "s11_deg"]
+
+
+def test_tables_become_tdms(db: stationdb.Store, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("t,count\n1,5\n2,\n")
+    table = db.tables.import_file(tmp_path / "n.csv", index_column="t")
+    with pytest.raises(errors.InvalidArgumentError, match="fill"):
+        table.export(tmp_path / "n.tdms")
+    assert not (tmp_path / "n.tdms").exists()
+    assert table.export(tmp_path / "n.tdms", fill={"count": -1}) == 2
+    back = db.tables.import_file(tmp_path / "n.tdms", index_column="t")
+    assert back.rows().to_pylist() == [{"t": 1, "count": 5}, {"t": 2, "count": -1}]
+    out = io.BytesIO()
+    assert table.export(out, "tdms", columns="t") == 2
+    assert out.getvalue().startswith(b"TDSm")
+    with pytest.raises(errors.InvalidArgumentError, match="fill is for TDMS"):
+        table.export(tmp_path / "n.csv", fill={"count": 0})

@@ -1,5 +1,6 @@
 //! `export`, and files that appear when they are complete.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -10,7 +11,7 @@ use stationdb::serde_json::json;
 use stationdb::tables::{
     ColumnOrderBy, ExportFormat, ExportTableDataRequest, ScanRequest, TableId, TableMetadata,
 };
-use stationdb::{Control, Result};
+use stationdb::{Control, Error, Result};
 use stationdb_formats::ExportFiles as _;
 use stationdb_formats::tdms::ExportTdmsRequest;
 
@@ -93,6 +94,7 @@ fn write(
     id: &TableId,
     format: RowFormat,
     rows: ScanRequest,
+    fill: &BTreeMap<String, String>,
     out: &mut (impl Write + Send),
     control: &Control,
 ) -> Result<u64> {
@@ -101,7 +103,8 @@ fn write(
         RowFormat::Parquet => ExportFormat::Parquet,
         RowFormat::Arrow => ExportFormat::ArrowStream,
         RowFormat::Tdms => {
-            let request = ExportTdmsRequest::new().rows(rows);
+            let mut request = ExportTdmsRequest::new().rows(rows);
+            request.fill.clone_from(fill);
             return session.export_tdms(id, request, out, control);
         }
     };
@@ -109,6 +112,27 @@ fn write(
     (request.columns, request.filters) = (rows.columns, rows.filters);
     (request.order_by, request.take) = (rows.order_by, rows.take);
     session.export_table_data(id, request, out, control)
+}
+
+/// The failure of an export, with the option for its cause.
+fn with_option(error: &Error) -> Failure {
+    let failure = Failure::of(error);
+    let message = failure.message.replace("give fill a value", "give a value with --fill");
+    Failure::new(failure.code, message)
+}
+
+/// The values of null cells by column.
+fn filled(pairs: &[String], format: RowFormat) -> Outcome<BTreeMap<String, String>> {
+    if !pairs.is_empty() && format != RowFormat::Tdms {
+        return Err(Failure::usage("--fill is for TDMS; other formats have nulls"));
+    }
+    let pair = |text: &String| match text.rsplit_once('=') {
+        Some((column, value)) => Ok((column.to_owned(), value.to_owned())),
+        None => Err(Failure::usage(format!(
+            "{text:?} is not a column and a value; write it as count=0"
+        ))),
+    };
+    pairs.iter().map(pair).collect()
 }
 
 pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
@@ -129,6 +153,7 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
     });
     request.order_by = Some(order.collect());
     request.take = export.take.map(i64::from);
+    let fill = filled(&export.fill, format)?;
     let is_whole = request.filters.as_ref().is_none_or(Vec::is_empty) && export.take.is_none();
     let total = is_whole.then(|| u64::try_from(table.row_count.unwrap_or_default()).ok()).flatten();
     let (bar, control) = Bar::new(desk.interrupt.control(), "exporting", total);
@@ -142,12 +167,14 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
         // Bars and rows would mix on one terminal.
         let control = if output.is_terminal { control.without_progress() } else { control };
         let mut out = BufWriter::new(io::stdout());
-        write(&session, &id, format, request, &mut out, &control)?;
+        let rows = write(&session, &id, format, request, &fill, &mut out, &control);
+        rows.map_err(|error| with_option(&error))?;
         return out.flush().map_err(crate::output::failed);
     };
     let draft = DraftFile::new(target, "")?;
     let mut out = BufWriter::new(draft.create()?);
-    let rows = write(&session, &id, format, request, &mut out, &control)?;
+    let rows = write(&session, &id, format, request, &fill, &mut out, &control);
+    let rows = rows.map_err(|error| with_option(&error))?;
     let file = out.into_inner().map_err(|error| draft.failed(error.error()))?;
     file.sync_all().map_err(|error| draft.failed(&error))?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());

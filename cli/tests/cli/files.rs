@@ -48,6 +48,8 @@ fn the_bytes_of_a_file_come_before_its_name() {
     assert_eq!(tables(&bench), ["Loop", "loop"]);
     // A table comes back from a file for LabVIEW.
     bench.good(&["export", "Loop", "-o", "back.tdms", "--columns", "t,volts"]);
+    let told = bench.run(&["export", "Loop", "-o", "x.csv", "--fill", "volts=0"]).bad(2);
+    assert!(told.contains("--fill is for TDMS"), "{told}");
     bench.good(&["import", "back.tdms", "--name", "Back", "--index", "t"]);
     assert_eq!(
         bench.good(&["export", "Back/Loop"]),
@@ -161,5 +163,51 @@ fn columns_and_the_zone_of_results_in_csv_are_told() {
     assert_eq!(result["startedAt"], "2026-03-01T10:00:00.000Z", "{result}");
     // Of a table it is no option.
     let told = bench.run(&["import", &inside("unit.csv"), "--map", "serialNumber=UUT"]);
-    assert!(told.err.contains("--map are options of test results"), "{told:?}");
+    assert!(told.err.contains("--map, --measurement and --program-name are options"), "{told:?}");
+}
+
+/// Results from CSV are a text, with most of the options that a text has.
+#[test]
+fn how_the_text_of_results_is_read() {
+    let text = "a note\nserial;date;status;vout;code\nSN1;01/02/2024;PASS;1,234;7\n\
+                SN2;01/03/2024;PASS;2,345\nend\n";
+    let bench = day(&[("unit.csv", text.as_bytes())]);
+    let import = |more: &[&str]| {
+        let file = inside("unit.csv");
+        bench.run(&[&["import", file.as_str(), "--as", "results-csv"][..], more].concat())
+    };
+    let lines = ["--skip-lines", "1", "--footer-lines", "1", "--short-rows", "--separator", ";"];
+    let run = import(&lines);
+    assert!(run.code == Some(2) && run.err.contains("--date-order"), "{run:?}");
+    let read = ["--date-order", "month-first", "--decimal", ",", "--program-name", "Final"];
+    let run = import(&[&lines[..], &read, &["--measurement", "vout"]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let result = bench.json(&["ls", "results"]);
+    assert_eq!(result.as_array().unwrap().len(), 2, "{result}");
+    let all: Vec<&str> =
+        result.as_array().unwrap().iter().filter_map(|one| one["startedAt"].as_str()).collect();
+    assert!(all.contains(&"2024-01-02T00:00:00.000Z"), "{result}");
+    assert_eq!(result[0]["programName"], "Final", "{result}");
+    let measured = bench.good(&["sql", "SELECT DISTINCT name FROM measurements"]);
+    assert!(measured.contains("vout") && !measured.contains("code"), "{measured}");
+    // What only tables have stays theirs.
+    let run = import(&["--null", "-"]);
+    assert!(run.err.contains("options of tables"), "{run:?}");
+}
+
+/// Values as a file has them, and nulls that TDMS does not have.
+#[test]
+fn raw_values_ports_and_nulls() {
+    let touchstone = b"# Hz S DB R 50\n1 -20 45\n2 -10 90\n";
+    let bench = day(&[("f.ts", touchstone), ("n.csv", b"t,count\n1,5\n2,\n")]);
+    let run = bench.run(&["import", &inside("f.ts")]).bad(2);
+    assert!(run.contains("--ports"), "{run}");
+    bench.good(&["import", &inside("f.ts"), "--ports", "1", "--raw"]);
+    assert_eq!(bench.good(&["export", "f"]), "frequency,s11_db,s11_deg\n1,-20,45\n2,-10,90\n");
+    bench.good(&["import", &inside("n.csv"), "--index", "t"]);
+    let told = bench.run(&["export", "n", "-o", "n.tdms"]).bad(2);
+    assert!(told.contains("--fill"), "{told}");
+    bench.good(&["export", "n", "-o", "n.tdms", "--fill", "count=-1"]);
+    bench.good(&["import", "n.tdms", "--name", "Back", "--index", "t"]);
+    assert_eq!(bench.good(&["export", "Back/n"]), "t,count\n1,5\n2,-1\n");
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +53,18 @@ def how(
     again: bool = False,
     time_zone: str | None = None,
     columns: Mapping[str, str] | None = None,
+    measurements: Iterable[str] | None = None,
+    program_name: str | None = None,
+    raw: bool = False,
+    ports: int | None = None,
 ) -> dict[str, Any]:
     """How files are imported."""
-    for name, value in (("time_zone", time_zone), ("format", format), ("part_number", part_number)):
+    for name, value in (
+        ("time_zone", time_zone),
+        ("format", format),
+        ("part_number", part_number),
+        ("program_name", program_name),
+    ):
         if value is not None and not isinstance(value, str):
             raise InvalidArgumentError(f"{name} is {value!r}; give a text")
     return {
@@ -66,7 +75,21 @@ def how(
         "again": again,
         "time_zone": time_zone,
         "columns": _members(columns),
+        "measurements": None if measurements is None else _texts(measurements),
+        "program_name": program_name,
+        "raw": raw,
+        "ports": ports,
     }
+
+
+def _texts(names: Iterable[str]) -> list[str]:
+    """The names of a list, of which a single text is none."""
+    found = [] if isinstance(names, str) else list(names)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in found):
+        raise InvalidArgumentError(
+            f"measurements is {names!r}; give a list of names, as in ['vout', 'iout']"
+        )
+    return found
 
 
 def _members(columns: Mapping[str, str] | None) -> dict[str, str]:

@@ -420,6 +420,14 @@ class Results(services.Results):
         again: bool = False,
         time_zone: str | None = None,
         columns: Mapping[str, str] | None = None,
+        measurements: Iterable[str] | None = None,
+        program_name: str | None = None,
+        separator: str | None = None,
+        decimal_separator: str | None = None,
+        date_order: str | None = None,
+        skip_lines: int | None = None,
+        short_rows: bool | None = None,
+        footer_lines: int | None = None,
         progress: Progress = None,
     ) -> ImportedFile:
         """Imports a file with test results, such as a record of OpenHTF, in one commit.
@@ -431,7 +439,9 @@ class Results(services.Results):
         Times without a zone are UTC, unless `time_zone` says theirs, as "Europe/Berlin" or
         "+02:00"; "REFUSE" refuses them. `columns` names the columns of members in a CSV, as
         {"serial_number": "Barcode"}; the others have the column with one of their usual names, and
-        an empty name keeps a member without one.
+        an empty name keeps a member without one. In a CSV whose rows are units `measurements` names
+        their columns. `program_name` is for a CSV without one. The other options are those of
+        `Tables.import_file` for the text of a CSV, such as date_order="MONTH_FIRST".
 
         Raises `InvalidArgumentError` with the place of what is wrong in the file; `ConflictError`
         for a file that was imported before; `UnsupportedError` for a file whose format is unknown,
@@ -451,7 +461,26 @@ class Results(services.Results):
         >>> db.results.get(imported.results[0]).serial_number
         'SN-2'
         """
-        asked = how({}, format, part_number, workspace, again, time_zone, columns)
+        text = {
+            "separator": separator,
+            "decimal_separator": decimal_separator,
+            "date_order": date_order,
+            "skip_lines": skip_lines,
+            "short_rows": short_rows,
+            "footer_lines": footer_lines,
+        }
+        given = {name: value for name, value in text.items() if value is not None}
+        asked = how(
+            given,
+            format,
+            part_number,
+            workspace,
+            again,
+            time_zone,
+            columns,
+            measurements,
+            program_name,
+        )
         return results_of(self._services, path, asked, progress)
 
     def resume(self, id: str) -> Run:

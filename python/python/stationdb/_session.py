@@ -162,6 +162,9 @@ class Services:
         again: bool = False,
         time_zone: str | None = None,
         columns: Mapping[str, str] | None = None,
+        measurements: Iterable[str] | None = None,
+        program_name: str | None = None,
+        raw: bool = False,
         progress: Progress = None,
         **options: Any,
     ) -> list[ImportedFile]:
@@ -169,7 +172,7 @@ class Services:
 
         The format of each file is found, unless `format` names that of all. Each file becomes a
         table of its name, or rows of `table`; or test results, as `Results.import_file` makes
-        them, with the same `time_zone` and `columns`. The options are those of
+        them, with the same options. `raw` and the options are those of
         `Tables.import_file`. Each file is one commit, and one that
         is refused has an `error` in the list. With `all_or_nothing` all files are one commit; then
         the first refused one is raised, and test results are refused.
@@ -185,7 +188,18 @@ class Services:
         [('SN-1.json', 'openhtf', None), ('ramp.csv', 'csv', None)]
         """
         tables = target(None, table, options)
-        asked = how(tables, format, part_number, workspace, again, time_zone, columns)
+        asked = how(
+            tables,
+            format,
+            part_number,
+            workspace,
+            again,
+            time_zone,
+            columns,
+            measurements,
+            program_name,
+            raw,
+        )
         return directory_of(self, path, asked, recursive, all_or_nothing, progress)
 
     def call(self, operation: str, arguments: dict[str, Any] | None = None) -> Any:

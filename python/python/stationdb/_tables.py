@@ -836,24 +836,37 @@ class Table:
         where: Where = None,
         start: Value = None,
         stop: Value = None,
+        fill: Mapping[str, Any] | None = None,
         progress: Progress = None,
     ) -> int:
         """Writes rows into a file, or into an object with `write`. Returns their number.
 
-        `format` is "csv", "parquet" or "arrow" (an IPC stream); the end of the path tells it when it
-        is absent. A file that could not be written to its end is removed. A CSV does not say which
-        column is the index: name it when the file is imported again.
+        `format` is "csv", "parquet", "arrow" (an IPC stream) or "tdms"; the end of the path tells it
+        when it is absent. A file that could not be written to its end is removed. A CSV does not say
+        which column is the index: name it when the file is imported again. TDMS has no nulls: those
+        of floats are NaN, and `fill` has the values of others by column, as in {"count": 0}.
         """
-        formats = {"csv": "CSV", "parquet": "PARQUET", "arrow": "ARROW_STREAM"}
+        formats = {"csv": "CSV", "parquet": "PARQUET", "arrow": "ARROW_STREAM", "tdms": "TDMS"}
         if format is None and isinstance(target, str | os.PathLike):
             format = os.fspath(target).rpartition(".")[2].lower()
         if format not in formats:
             raise InvalidArgumentError(
-                f"there is no format {format!r}; give format=\"csv\", \"parquet\" or \"arrow\""
+                f"there is no format {format!r}; give format=\"csv\", \"parquet\", \"arrow\" or "
+                '"tdms"'
             )
-        asked = {"responseFormat": formats[format], **self._bounds(where, start, stop)}
+        if fill and format != "tdms":
+            raise InvalidArgumentError("fill is for TDMS; other formats have nulls")
+        asked = self._bounds(where, start, stop)
         if columns is not None:
             asked["columns"] = _names(columns, "columns")
+        if format == "tdms":
+            texts = {
+                column: str(value).lower() if isinstance(value, bool) else str(value)
+                for column, value in (fill or {}).items()
+            }
+            with reporting(progress, "export") as report:
+                return self._made().export_tdms(target, asked, texts, report)
+        asked["responseFormat"] = formats[format]
         with reporting(progress, "export") as report:
             return self._made().export(target, asked, report)
 
@@ -1332,6 +1345,8 @@ class Tables:
         format: str | None = None,
         name: str | None = None,
         table: Table | str | None = None,
+        raw: bool = False,
+        ports: int | None = None,
         progress: Progress = None,
         **options: Any,
     ) -> Table:
@@ -1349,6 +1364,8 @@ class Tables:
         each row in the file, and all columns of the file beside it: a CSV does not say which one
         was the index of the table that it was exported from. Of a file with several tables, such as
         TDMS, the first one is returned; `Table.imported` lists all of them, and has the warnings.
+        With `raw` values are those that the file has: unscaled in TDMS, magnitudes and angles in
+        Touchstone. `ports` is for a Touchstone file whose name does not have their number.
 
         Raises `InvalidArgumentError` with the line and column of a value that does not fit, and
         `UnsupportedError` for a file whose format is unknown, or one with test results, which
@@ -1358,7 +1375,10 @@ class Tables:
         if isinstance(source, str | os.PathLike):
             with reporting(progress, "import") as report:
                 answers = _stationdb.import_tables(
-                    self._services._core, os.fspath(source), how(asked, format), report
+                    self._services._core,
+                    os.fspath(source),
+                    how(asked, format, raw=raw, ports=ports),
+                    report,
                 )
             return self._imported(answers)
         if format is None:

@@ -24,7 +24,10 @@ pub struct Listing {
 pub fn of_file(path: &Path, failure: Failure) -> Failure {
     match failure.code {
         Code::Interrupted | Code::BrokenPipe => failure,
-        code => Failure::new(code, format!("importing {}: {}", path.display(), failure.message)),
+        code => {
+            let message = table::with_options(&failure.message);
+            Failure::new(code, format!("importing {}: {message}", path.display()))
+        }
     }
 }
 
@@ -47,6 +50,7 @@ impl Listing {
             }
             Ok(Imported::Results(report)) => {
                 for warning in &report.warnings {
+                    let warning = table::with_options(warning);
                     let told = format!("stationdb: warning: {file}: {warning}");
                     let _ = writeln!(io::stderr(), "{}", printable(&told));
                 }

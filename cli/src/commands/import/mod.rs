@@ -135,6 +135,7 @@ impl Job<'_> {
         let request = ImportDirectoryRequest::new(path)
             .table(self.table.clone())
             .results(self.results.clone())
+            .raw(self.import.raw)
             .recursive(self.import.recursive)
             .all_or_nothing(self.import.all_or_nothing);
         match said(self.import)? {
@@ -150,7 +151,10 @@ impl Job<'_> {
     fn read(&self, desk: &Desk, path: &Path, control: &Control) -> Outcome<Imported> {
         let attempt = || format!("reading {}", path.display());
         std::fs::metadata(path).map_err(|error| Failure::io(attempt(), &error))?;
-        let file = SourceFile::open(path)?;
+        let mut file = SourceFile::open(path)?.raw(self.import.raw);
+        if let Some(ports) = self.import.ports {
+            file = file.ports(usize::from(ports));
+        }
         let reader = reader(self.import, &file)?;
         if self.import.files.len() == 1 {
             refuse_others(self.import, reader)?;
@@ -179,15 +183,16 @@ impl Job<'_> {
 /// Refuses options that do nothing for a file of this format.
 fn refuse_others(import: &Import, reader: Reader) -> Outcome {
     match reader {
-        Reader::Data(DataFormat::Result(format)) if table::is_asked(import) => {
+        Reader::Data(DataFormat::Result(format)) if table::is_asked(import, format) => {
             Err(Failure::usage(format!(
-                "the file has test results ({format}); --name, --into, --index, --close and how \
-                 values are read are options of tables"
+                "the file has test results ({format}); --name, --into, --index, --close and most of \
+                 how values are read are options of tables"
             )))
         }
         Reader::Arrow | Reader::Data(DataFormat::Table(_)) if results::is_asked(import) => {
             Err(Failure::usage(
-                "the file has a table; --again, --part-number and --map are options of test results",
+                "the file has a table; --again, --part-number, --map, --measurement and \
+                 --program-name are options of test results",
             ))
         }
         _ => Ok(()),

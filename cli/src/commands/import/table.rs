@@ -7,7 +7,7 @@ use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
 use stationdb::{Control, Session};
-use stationdb_formats::SourceFile;
+use stationdb_formats::{ResultFormat, SourceFile};
 
 use crate::args::{Import, ParseFlags};
 use crate::desk::Desk;
@@ -15,16 +15,26 @@ use crate::failure::{Failure, Outcome};
 use crate::kinds;
 use crate::output::{Output, OutputFormat, failed, printable};
 
-/// Whether an option of tables alone is given.
-pub fn is_asked(import: &Import) -> bool {
-    let Import { name, into, index, close, reading, .. } = import;
-    // Test results have times without a zone, too.
-    let zone = reading.time_zone.clone();
+/// Whether an option is given that test results of this format do not have.
+pub fn is_asked(import: &Import, format: ResultFormat) -> bool {
+    let Import { name, into, index, close, raw, ports, reading, .. } = import;
+    // Test results have times without a zone, too, and those from CSV are a text.
+    let mut own = ParseFlags { time_zone: reading.time_zone.clone(), ..ParseFlags::default() };
+    if format == ResultFormat::Csv {
+        own.separator.clone_from(&reading.separator);
+        own.decimal.clone_from(&reading.decimal);
+        own.date_order.clone_from(&reading.date_order);
+        own.skip_lines = reading.skip_lines;
+        own.short_rows = reading.short_rows;
+        own.footer_lines = reading.footer_lines;
+    }
     name.is_some()
         || into.is_some()
         || index.is_some()
         || *close
-        || reading != &ParseFlags { time_zone: zone, ..ParseFlags::default() }
+        || *raw
+        || ports.is_some()
+        || reading != &own
 }
 
 /// The target of a table, and how its file is read.
@@ -68,13 +78,15 @@ pub fn append_arrow(
     Ok(ImportTableResponse::new().id(id).row_count(rows()? - before))
 }
 
+/// The value of an option whose words are those of the library.
+pub fn parsed<T: std::str::FromStr<Err = stationdb::Error>>(
+    text: Option<&String>,
+) -> Outcome<Option<T>> {
+    Ok(text.map(|text| text.to_uppercase().replace('-', "_").parse()).transpose()?)
+}
+
 /// How the file is read, as the options say.
 fn reading(options: &ParseFlags) -> Outcome<ImportTableRequest> {
-    fn parsed<T: std::str::FromStr<Err = stationdb::Error>>(
-        text: Option<&String>,
-    ) -> Outcome<Option<T>> {
-        Ok(text.map(|text| text.to_uppercase().replace('-', "_").parse()).transpose()?)
-    }
     let mut types = BTreeMap::new();
     for pair in &options.types {
         let Some((name, data_type)) = pair.rsplit_once('=') else {
@@ -166,7 +178,7 @@ pub fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
 }
 
 /// A text with the options of the members of the request that it names.
-fn with_options(text: &str) -> String {
+pub fn with_options(text: &str) -> String {
     [
         ("indexColumn", "--index"),
         ("decimalSeparator", "--decimal"),
@@ -182,6 +194,9 @@ fn with_options(text: &str) -> String {
         ("commentPrefix", "--comment"),
         ("columnTypes", "--type"),
         ("dateOrder", "--date-order"),
+        ("the option ports", "--ports"),
+        ("the option raw", "--raw"),
+        ("measurements names", "--measurement names"),
         ("encoding says otherwise", "--encoding says otherwise"),
     ]
     .iter()
