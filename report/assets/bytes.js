@@ -69,7 +69,7 @@ bytes.values = function (column) {
     case "float64": return { near: bytes.array(column.values, Float64Array), exact: null };
     case "int64": {
       const exact = bytes.array(column.values, BigInt64Array);
-      const none = -(2n ** 63n);
+      const none = BigInt(column.none);
       return { near: Float64Array.from(exact, (value) => (value === none ? NaN : Number(value))), exact };
     }
     default: throw new Error("the file has numbers of the unknown form " + column.form);

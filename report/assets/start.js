@@ -7,6 +7,7 @@
     const data = JSON.parse(document.getElementById("data").textContent);
     colours.start();
     tables.start();
+    steps.start();
     const waveforms = Array.from(document.querySelectorAll("section.waveform"), (section) =>
       new Waveform(section, data.waveforms[Number(section.dataset.waveform)]));
     for (const waveform of waveforms) {

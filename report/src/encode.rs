@@ -1,6 +1,6 @@
 //! Columns as bytes: in the shortest of a few forms that keep every bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the bytes of a column are. The page reads the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub(crate) enum Form {
     Float32,
     /// Double precision; NaN stands for none.
     Float64,
-    /// Whole numbers of eight bytes. The smallest one stands for none.
-    Int64,
+    /// Whole numbers of eight bytes. `none` stands for none; no value is that.
+    Int64 { none: i64 },
 }
 
 impl Form {
@@ -30,7 +30,7 @@ impl Form {
             Self::Int32 { .. } => "int32",
             Self::Float32 => "float32",
             Self::Float64 => "float64",
-            Self::Int64 => "int64",
+            Self::Int64 { .. } => "int64",
         }
     }
 
@@ -40,7 +40,7 @@ impl Form {
             Self::Codes8 => 1,
             Self::Codes16 | Self::Int16 { .. } => 2,
             Self::Int32 { .. } | Self::Float32 => 4,
-            Self::Float64 | Self::Int64 => 8,
+            Self::Float64 | Self::Int64 { .. } => 8,
         }
     }
 
@@ -49,6 +49,14 @@ impl Form {
         match self {
             Self::Int16 { digits } | Self::Int32 { digits } => digits,
             _ => 0,
+        }
+    }
+
+    /// The whole number of eight bytes that stands for none, as text: scripts would round it.
+    pub(crate) fn none(self) -> Option<String> {
+        match self {
+            Self::Int64 { none } => Some(none.to_string()),
+            _ => None,
         }
     }
 }
@@ -131,7 +139,7 @@ impl Plan {
                     bytes.extend(whole.to_le_bytes());
                 }
                 Form::Float32 => bytes.extend((value as f32).to_le_bytes()),
-                Form::Float64 | Form::Int64 => bytes.extend(value.to_le_bytes()),
+                Form::Float64 | Form::Int64 { .. } => bytes.extend(value.to_le_bytes()),
             }
         }
         let mut dictionary = Vec::new();
@@ -177,10 +185,14 @@ fn distinct(values: impl Iterator<Item = f64>) -> Option<BTreeMap<u64, u16>> {
     Some(codes)
 }
 
-/// Writes whole numbers of eight bytes; none is the smallest one.
-pub(crate) fn long_numbers(values: impl Iterator<Item = Option<i64>>) -> Encoded {
-    let bytes = values.flat_map(|value| value.unwrap_or(i64::MIN).to_le_bytes()).collect();
-    Encoded { form: Form::Int64, bytes, dictionary: Vec::new() }
+/// Writes whole numbers of eight bytes; `known` are those that occur.
+pub(crate) fn long_numbers(values: impl Iterator<Item = Option<i64>>, known: &[i64]) -> Encoded {
+    // Of so many numbers from the smallest one, one at least does not occur.
+    let end = i64::MIN.saturating_add(i64::try_from(known.len()).unwrap_or(i64::MAX));
+    let low: BTreeSet<i64> = known.iter().copied().filter(|value| *value <= end).collect();
+    let none = (i64::MIN..=end).find(|number| !low.contains(number)).unwrap_or(end);
+    let bytes = values.flat_map(|value| value.unwrap_or(none).to_le_bytes()).collect();
+    Encoded { form: Form::Int64 { none }, bytes, dictionary: Vec::new() }
 }
 
 /// Writes distances from the first one in as few bytes as they all fit. The page tells the forms
@@ -224,7 +236,10 @@ mod tests {
             },
             Form::Float32 => f64::from(f32::from_le_bytes(b.try_into().unwrap())),
             Form::Float64 => f64::from_le_bytes(b.try_into().unwrap()),
-            Form::Int64 => i64::from_le_bytes(b.try_into().unwrap()) as f64,
+            Form::Int64 { none } => match i64::from_le_bytes(b.try_into().unwrap()) {
+                value if value == none => f64::NAN,
+                value => value as f64,
+            },
         };
         chunks.map(value).collect()
     }
@@ -258,6 +273,22 @@ mod tests {
         keeps(&[-0.0, 0.5], Form::Float32);
         keeps(&[f64::from(i16::MIN), 1.0], Form::Float32);
         keeps(&[], Form::Int16 { digits: 0 });
+    }
+
+    #[test]
+    fn none_is_no_number_that_occurs() {
+        for (values, none) in [
+            (vec![Some(i64::MAX), None], i64::MIN),
+            (vec![None, Some(i64::MIN), Some(i64::MIN + 2)], i64::MIN + 1),
+            (vec![Some(i64::MIN + 1), Some(i64::MIN), None, Some(i64::MIN)], i64::MIN + 2),
+            (Vec::new(), i64::MIN),
+        ] {
+            let known: Vec<i64> = values.iter().copied().flatten().collect();
+            let encoded = long_numbers(values.iter().copied(), &known);
+            assert_eq!(encoded.form, Form::Int64 { none });
+            let is_none: Vec<bool> = read(&encoded).iter().map(|value| value.is_nan()).collect();
+            assert_eq!(is_none, values.iter().map(Option::is_none).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -58,6 +58,11 @@ pub(crate) fn isolated(text: &str) -> String {
     format!("<bdi>{}</bdi>", escaped(text))
 }
 
+/// The text as [`isolated`] has it; nothing where there is none.
+pub(crate) fn isolated_some(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty()).map(isolated).unwrap_or_default()
+}
+
 /// JSON for an element `script` of a type that browsers do not run: nothing in it ends the element.
 pub(crate) fn json(value: &Value) -> String {
     let mut out = String::new();

@@ -22,6 +22,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/chart.js"),
     include_str!("../assets/gestures.js"),
     include_str!("../assets/waveform.js"),
+    include_str!("../assets/steps.js"),
     include_str!("../assets/start.js"),
 ];
 const STYLES: &[&str] =

@@ -57,6 +57,23 @@ const VIOLATIONS_BYTES: u64 = 300_000;
 /// # }
 /// ```
 pub fn plot_html(session: &Session, table: &TableId, options: &PlotOptions) -> Result<String> {
+    Ok(plot_page(session, table, options)?.html)
+}
+
+/// A page of columns of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlotPage {
+    /// The HTML file, as text.
+    pub html: String,
+    /// Rows that the page is about: those that the filters choose, with a value of x.
+    pub rows: u64,
+}
+
+/// As [`plot_html`], with the number of rows.
+///
+/// # Errors
+/// As [`plot_html`].
+pub fn plot_page(session: &Session, table: &TableId, options: &PlotOptions) -> Result<PlotPage> {
     // Rows that are appended meanwhile are not in some of the reads alone.
     let session = &session.pinned();
     let title = match &options.title {
@@ -64,8 +81,8 @@ pub fn plot_html(session: &Session, table: &TableId, options: &PlotOptions) -> R
         None => session.get_table_metadata(table)?.name.unwrap_or_default(),
     };
     let mut page = Page::new(&title);
-    waveform::add(&mut page, session, table, options)?;
-    Ok(page.finish())
+    let rows = waveform::add(&mut page, session, table, options)?.rows;
+    Ok(PlotPage { html: page.finish(), rows })
 }
 
 /// How long a page with every row gets at most, in bytes, without reading a row. Filters are not

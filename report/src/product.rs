@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use stationdb::prelude::*;
+use stationdb::products::QueryProductsRequest;
 use stationdb::results::{
     CapabilityRequest, ChartRule, ControlChart, ControlChartRequest, ControlLimits,
-    FailureParetoRequest, HistogramRequest, ParetoKey, QueryPathsRequest, YieldGroup,
-    YieldsRequest,
+    FailureParetoRequest, HistogramRequest, ParetoKey, QueryPathsRequest, QueryResultsRequest,
+    YieldGroup, YieldsRequest,
 };
 use stationdb::serde_json::{Value, json};
 use stationdb::{Control, Error, ErrorKind, Result, Session};
@@ -15,57 +16,17 @@ use crate::bars::{Bar, Dot, Range, bars, dots, histogram};
 use crate::html::{escaped, folded_table, isolated, table};
 use crate::number::{exact, exact_or_none, grouped};
 use crate::page::Page;
+use crate::product_options::ProductOptions;
 
 /// Measurements with charts, and with a row of the capability table.
 const CHARTS_DEFAULT: usize = 50;
 /// Points of a control chart; more than a picture shows.
 const POINTS_MAX: i64 = 1_000;
 const PATHS_OF_PAGE: i64 = 1_000;
+/// Measurements without values that are named.
+const EMPTY_NAMED: usize = 20;
 /// Failures of the Pareto.
 const FAILURES: i64 = 20;
-
-/// What [`product_html`] selects.
-///
-/// ```
-/// use stationdb_report::ProductOptions;
-///
-/// let options = ProductOptions::new().filter("startedWithin <= \"90.00:00:00\"").time_zone("UTC");
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct ProductOptions {
-    filter: Option<String>,
-    time_zone: Option<String>,
-    measurements_max: Option<usize>,
-}
-
-impl ProductOptions {
-    /// All test results of the product, weeks in UTC, and 50 measurements at most.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A condition on the test results, in the filter language.
-    #[must_use]
-    pub fn filter(mut self, filter: impl Into<String>) -> Self {
-        self.filter = Some(filter.into());
-        self
-    }
-
-    /// The zone in which weeks begin.
-    #[must_use]
-    pub fn time_zone(mut self, zone: impl Into<String>) -> Self {
-        self.time_zone = Some(zone.into());
-        self
-    }
-
-    /// How many measurements are shown, by path and name.
-    #[must_use]
-    pub fn measurements_max(mut self, count: usize) -> Self {
-        self.measurements_max = Some(count);
-        self
-    }
-}
 
 /// A measurement of the product: where it is made, and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +43,8 @@ struct Series {
 /// `yields`, `failure_pareto`, `capability`, `histogram` and `control_chart` of the library.
 ///
 /// # Errors
-/// `InvalidArgument` for a bad filter or zone; what these calls refuse. A measurement whose values
+/// `NotFound` if neither a product nor a test result has the part number, `InvalidArgument` for a bad
+/// filter or zone; what these calls refuse. A measurement whose values
 /// make no series, such as one in several units, says why in place of its charts.
 ///
 /// ```
@@ -109,6 +71,7 @@ pub fn product_html(
 ) -> Result<String> {
     let session = &session.pinned();
     let product = Product { session, part_number, options };
+    product.check()?;
     let mut page = Page::new(&format!("Product {part_number}"));
     product.yields(&mut page)?;
     product.pareto(&mut page)?;
@@ -134,9 +97,42 @@ macro_rules! selected {
 }
 
 impl Product<'_> {
-    fn condition(&self) -> (String, Vec<Value>) {
-        let filter = match self.options.filter.as_deref().filter(|filter| !filter.trim().is_empty())
+    /// Refuses a part number that nothing has, and a bad filter in its own words: the figures join it
+    /// to a condition on the part number.
+    fn check(&self) -> Result<()> {
+        if let Some(filter) = self.filter() {
+            self.session.query_results(QueryResultsRequest::new().filter(filter).take(0))?;
+        }
+        let of_product = || ("partNumber == @0".to_owned(), vec![json!(self.part_number)]);
+        let query = QueryProductsRequest::new().filter("partNumber == @0");
+        let query = query.substitutions([self.part_number]).take(1);
+        if self.has_results(of_product())?
+            || !self.session.query_products(query)?.products.is_empty()
         {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "making the page of a product: neither a product nor a test result has the part \
+                 number {:?}",
+                self.part_number
+            ),
+        ))
+    }
+
+    fn has_results(&self, (filter, substitutions): (String, Vec<Value>)) -> Result<bool> {
+        let mut request = QueryResultsRequest::new().filter(filter).take(1);
+        request.substitutions = Some(substitutions);
+        Ok(!self.session.query_results(request)?.results.is_empty())
+    }
+
+    fn filter(&self) -> Option<&str> {
+        self.options.filter.as_deref().filter(|filter| !filter.trim().is_empty())
+    }
+
+    fn condition(&self) -> (String, Vec<Value>) {
+        let filter = match self.filter() {
             Some(filter) => format!("partNumber == @0 && ({filter})"),
             None => "partNumber == @0".to_owned(),
         };
@@ -278,31 +274,37 @@ impl Product<'_> {
     }
 
     fn measurements(&self, page: &mut Page) -> Result<()> {
+        page.push("<section><h2>Measurements</h2>\n");
+        if !self.has_results(self.condition())? {
+            page.push("<p>No test result is selected.</p></section>\n");
+            return Ok(());
+        }
         let all = self.series()?;
         let most = self.options.measurements_max.unwrap_or(CHARTS_DEFAULT);
-        let shown = &all[..all.len().min(most)];
-        page.push("<section><h2>Measurements</h2>\n");
-        if shown.len() < all.len() {
-            page.push(&format!(
-                "<p>These are the first {} of {} measurements.</p>\n",
-                shown.len(),
-                all.len()
-            ));
-        }
-        let mut rows = Vec::new();
-        let mut charts = String::new();
-        for series in shown {
+        let (mut rows, mut charts) = (Vec::new(), String::new());
+        let (mut shown, mut empty) = (0, Vec::new());
+        for series in &all {
+            if shown == most {
+                break;
+            }
             match self.measurement(series) {
-                Ok((row, chart)) => {
+                Ok(Some((row, chart))) => {
                     rows.push(row);
                     charts.push_str(&chart);
+                }
+                Ok(None) => {
+                    empty.push(series);
+                    continue;
                 }
                 Err(error) if error.kind() == ErrorKind::InvalidArgument => {
                     charts.push_str(&refused(series, &error));
                 }
                 Err(error) => return Err(error),
             }
+            shown += 1;
         }
+        let left = all.len() - shown - empty.len();
+        page.push(&left_out(shown, left, &empty));
         let head = [
             "Measurement",
             "Unit",
@@ -326,12 +328,16 @@ impl Product<'_> {
         Ok(())
     }
 
-    fn measurement(&self, series: &Series) -> Result<(Vec<String>, String)> {
+    /// The row and the charts of a measurement; none if the selected results have no value of it.
+    fn measurement(&self, series: &Series) -> Result<Option<(Vec<String>, String)>> {
         let control = Control::default();
         let path = Some(series.path.clone());
         let mut request = selected!(self, CapabilityRequest::new(series.name.clone()));
         request.path.clone_from(&path);
         let capability = self.session.capability(request, &control)?;
+        if capability.n + capability.not_numbers + capability.skipped == 0 {
+            return Ok(None);
+        }
         let mut request = selected!(self, HistogramRequest::new(series.name.clone()));
         request.path.clone_from(&path);
         let counts = self.session.histogram(request, &control)?;
@@ -385,7 +391,7 @@ impl Product<'_> {
             .collect();
         if ranges.is_empty() && chart.points.is_empty() {
             html.push_str("<p>None of its values is a number.</p>\n");
-            return Ok((row, html));
+            return Ok(Some((row, html)));
         }
         html.push_str(&format!(
             "<figure><figcaption>Histogram <span class=\"note\">{} values</span></figcaption>{}\
@@ -400,8 +406,29 @@ impl Product<'_> {
             .collect();
         html.push_str(&folded_table("The ranges", &["From", "To", "Values"], &rows));
         html.push_str(&control_charts(series, &chart));
-        Ok((row, html))
+        Ok(Some((row, html)))
     }
+}
+
+/// Which measurements the page does not show: those behind the ones that it may, and those without
+/// values.
+fn left_out(shown: usize, left: usize, empty: &[&Series]) -> String {
+    let mut out = String::new();
+    if left > 0 {
+        out.push_str(&format!(
+            "<p>These are the first {shown} of {} measurements.</p>\n",
+            shown + left
+        ));
+    }
+    if !empty.is_empty() {
+        let names = empty.iter().take(EMPTY_NAMED).map(|series| isolated(&title(series)));
+        let mut names = names.collect::<Vec<_>>().join(", ");
+        if empty.len() > EMPTY_NAMED {
+            names.push_str(&format!(" and {} more", grouped((empty.len() - EMPTY_NAMED) as u64)));
+        }
+        out.push_str(&format!("<p>Without a value in the selected results: {names}.</p>\n"));
+    }
+    out
 }
 
 fn title(series: &Series) -> String {
@@ -426,12 +453,12 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
             .filter_map(|(value, name)| Some((value?, name)))
             .collect()
     };
-    let dot = |value: f64, rules: &[ChartRule], at: usize| {
+    let dot = |value: f64, is_broken: bool, at: usize| {
         let point = &chart.points[at];
         Dot {
             number: point.index,
             value,
-            is_broken: !rules.is_empty(),
+            is_broken,
             title: format!(
                 "{} at {}: {}",
                 point.index,
@@ -443,17 +470,15 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
     let points = || chart.points.iter().enumerate();
     let values: Vec<Dot> = points()
         .map(|(at, point)| {
-            let of_value: Vec<ChartRule> = point
-                .rules
-                .iter()
-                .filter(|rule| !point.range_rules.contains(rule))
-                .copied()
-                .collect();
-            dot(point.value, &of_value, at)
+            // BEYOND may be the range's alone; the other rules are of values.
+            let is_beyond = chart.limits.lower.is_some_and(|lower| point.value < lower)
+                || chart.limits.upper.is_some_and(|upper| point.value > upper);
+            let has_other = point.rules.iter().any(|rule| *rule != ChartRule::Beyond);
+            dot(point.value, is_beyond || has_other, at)
         })
         .collect();
     let ranges: Vec<Dot> =
-        points().filter_map(|(at, p)| Some(dot(p.range?, &p.range_rules, at))).collect();
+        points().filter_map(|(at, p)| Some(dot(p.range?, !p.range_rules.is_empty(), at))).collect();
     let more = if chart.continuation_token.is_some() { "the first 1,000 points" } else { "" };
     let mut html = format!(
         "<figure><figcaption>Control chart of the values <span class=\"note\">{more}</span>\

@@ -35,9 +35,8 @@ impl Sample for f64 {
 }
 
 impl Sample for i64 {
-    /// The smallest number stands for none.
     fn is_drawn(self) -> bool {
-        self != Self::MIN
+        true
     }
 
     fn to_f64(self) -> f64 {
@@ -162,6 +161,11 @@ impl<T: Sample> Pyramid<T> {
             violations: Vec::new(),
             last_violating: None,
         }
+    }
+
+    /// Whether there are limits that a value may break.
+    pub(crate) fn is_judged(&self) -> bool {
+        !self.allowed.is_empty()
     }
 
     /// Takes the next rows: the value of each, if it has one, and its x.

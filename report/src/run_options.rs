@@ -33,7 +33,7 @@ impl RunOptions {
         self
     }
 
-    /// Whether the page has every row of the tables that it shows, and every step that it may.
+    /// Whether the page has every row of the tables that it shows, and every step.
     #[must_use]
     pub fn full(mut self, is_full: bool) -> Self {
         self.is_full = is_full;

@@ -8,8 +8,8 @@ use stationdb::tables::{Column, ColumnType, DataType, TableId, TableMetadata};
 use stationdb::{Error, Result, Session};
 
 use crate::encode::{Encoded, Plan, distances, long_numbers};
-use crate::html::{folded_table, isolated, table, visible};
-use crate::line_picture::LinePicture;
+use crate::html::{isolated, visible};
+use crate::markup::{Written, at_text, markup};
 use crate::number::{exact, grouped};
 use crate::page::Page;
 use crate::plot_options::{Limits, PlotOptions};
@@ -94,14 +94,21 @@ pub(crate) fn choose(metadata: &TableMetadata, options: &PlotOptions) -> Result<
     Ok(Chosen { x, ys })
 }
 
-/// Reads a table, and adds it to the page with a heading. Returns whether the page has all of its
-/// rows.
+/// What a page has of a table.
+pub(crate) struct Added {
+    /// Whether the page has every row.
+    pub is_whole: bool,
+    /// Rows that were read.
+    pub rows: u64,
+}
+
+/// Reads a table, and adds it to the page with a heading.
 pub(crate) fn add(
     page: &mut Page,
     session: &Session,
     id: &TableId,
     options: &PlotOptions,
-) -> Result<bool> {
+) -> Result<Added> {
     let metadata = session.get_table_metadata(id)?;
     let chosen = choose(&metadata, options)?;
     let limits: Vec<Vec<&Limits>> = chosen.ys.iter().map(|y| limits_of(options, y)).collect();
@@ -146,7 +153,7 @@ pub(crate) fn add(
     let windows = writer.windows(page, &question, &places)?;
     let number = page.next_waveform();
     let title = options.title.clone().or(metadata.name).unwrap_or_default();
-    page.push(&markup(number, &title, &pass, &columns, &chosen.ys));
+    page.push(&markup(number, &title, &pass, &columns, &chosen.ys, options));
     page.waveform(json!({
         "title": visible(&title),
         "rows": pass.rows,
@@ -162,7 +169,7 @@ pub(crate) fn add(
             "x": pass.x.offset(*x),
         })).collect::<Vec<_>>(),
     }));
-    Ok(is_whole)
+    Ok(Added { is_whole, rows: pass.rows })
 }
 
 fn limits_of<'o>(options: &'o PlotOptions, y: &Column) -> Vec<&'o Limits> {
@@ -188,14 +195,6 @@ fn place_json(x: &XAxis, at: i64) -> Value {
     json!({"offset": x.offset(at), "text": at_text(x, at)})
 }
 
-/// x with all digits, and the unit of a number.
-fn at_text(x: &XAxis, at: i64) -> String {
-    match &x.unit {
-        Some(unit) if !x.data_type.is_time() => format!("{} {}", x.text(at), visible(unit)),
-        _ => x.text(at),
-    }
-}
-
 fn x_json(x: &XAxis) -> Value {
     json!({
         "name": visible(&x.name),
@@ -208,19 +207,6 @@ fn x_json(x: &XAxis) -> Value {
         "from": x.offset(x.first),
         "to": x.offset(x.last),
     })
-}
-
-/// A column as the page has it.
-struct Written {
-    json: Value,
-    is_whole: bool,
-    picture: Vec<Option<(f64, f64)>>,
-    limits: Vec<f64>,
-    /// The row of the table of columns.
-    summary: Vec<String>,
-    /// Rows of the table of violations.
-    violations: Vec<Vec<String>>,
-    violation_count: u64,
 }
 
 /// The values of a column as bytes; none where an interval has no value.
@@ -236,7 +222,7 @@ fn longs(values: &mut dyn Iterator<Item = Option<i64>>, all: &[i64]) -> Encoded 
         let plan = Plan::of_floats(all.iter().map(|&value| value as f64));
         return plan.write(values.map(|value| value.map_or(f64::NAN, |value| value as f64)));
     }
-    long_numbers(values)
+    long_numbers(values, all)
 }
 
 struct Writer<'p> {
@@ -341,6 +327,7 @@ impl Writer<'_> {
             "isSingle": y.data_type == DataType::Float32,
             "form": encoded.form.name(),
             "digits": encoded.form.digits(),
+            "none": encoded.form.none(),
             "values": page.bytes(&encoded.bytes),
             "dictionary": page.bytes(&encoded.dictionary),
             "places": places,
@@ -386,7 +373,7 @@ impl Writer<'_> {
                 grouped(pyramid.nulls),
                 grouped(pyramid.undrawn),
                 with_limits.collect::<Vec<_>>().join("<br>"),
-                grouped(pyramid.violating),
+                if pyramid.is_judged() { grouped(pyramid.violating) } else { "–".to_owned() },
                 grouped(rows_each),
             ],
             violations: pyramid
@@ -525,6 +512,7 @@ impl Writer<'_> {
                 json!({
                     "form": encoded.form.name(),
                     "digits": encoded.form.digits(),
+                    "none": encoded.form.none(),
                     "values": page.bytes(&encoded.bytes),
                     "dictionary": page.bytes(&encoded.dictionary),
                 })
@@ -575,77 +563,4 @@ fn picture_points<T: Sample>(
         }
     }
     points
-}
-
-/// What a browser without scripts shows, and where scripts draw.
-fn markup(number: usize, title: &str, pass: &Pass, columns: &[Written], ys: &[Column]) -> String {
-    let x = &pass.x;
-    let heading = isolated(title);
-    let mut out = format!(
-        "<section class=\"waveform\" data-waveform=\"{number}\" aria-labelledby=\"w{number}\">\n\
-         <h2 id=\"w{number}\">{heading}</h2>\n"
-    );
-    let (first, last) = if pass.rows == 0 {
-        ("no rows".to_owned(), String::new())
-    } else {
-        (at_text(x, x.first), at_text(x, x.last))
-    };
-    out.push_str(&format!(
-        "<p>{} samples, {} from {} to {}.</p>\n<div class=\"charts\"></div>\n\
-         <div class=\"pictures\">\n",
-        grouped(pass.rows),
-        isolated(&x.name),
-        isolated(&first),
-        isolated(&last)
-    ));
-    for (column, y) in columns.iter().zip(ys) {
-        let label = format!("{} over {}", y.name, x.name);
-        let picture = LinePicture {
-            label: &label,
-            points: &column.picture,
-            limits: &column.limits,
-            ends: (&first, &last),
-        };
-        let unit = unit(y).map_or_else(String::new, |unit| format!(" ({})", isolated(&unit)));
-        out.push_str(&format!(
-            "<figure><figcaption>{}{unit}</figcaption>{}</figure>\n",
-            isolated(&y.name),
-            picture.svg()
-        ));
-    }
-    out.push_str("</div>\n");
-    let rows: Vec<Vec<String>> = columns.iter().map(|column| column.summary.clone()).collect();
-    out.push_str(&table(
-        "Columns",
-        &[
-            "Column",
-            "Unit",
-            "Samples",
-            "Lowest",
-            "at",
-            "Highest",
-            "at",
-            "Nulls",
-            "NaN or infinite",
-            "Limits",
-            "Violations",
-            "Samples of an interval",
-        ],
-        &rows,
-    ));
-    let violations: Vec<Vec<String>> =
-        columns.iter().flat_map(|column| column.violations.clone()).collect();
-    if !violations.is_empty() {
-        let count: u64 = columns.iter().map(|column| column.violation_count).sum();
-        let listed = violations.len() as u64;
-        let caption = if listed == count {
-            format!("{} violations of limits", grouped(count))
-        } else {
-            format!("The first {} of {} violations of limits", grouped(listed), grouped(count))
-        };
-        let head = ["Column", "From", "To", "Samples", "Worst", "at"];
-        out.push_str(&folded_table(&caption, &head, &violations));
-    }
-    out.push_str("</section>\n");
-    out
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use stationdb::Control;
+use stationdb::prelude::*;
 use stationdb::serde_json::json;
 use stationdb_report::{ProductOptions, RunOptions, product_html, run_html, store_html};
 
@@ -52,5 +53,55 @@ fn pages_of_figures_are_laid_out_well_and_print() {
                 );
             }
         }
+    });
+}
+
+/// Sequences that passed are folded on the screen. Paper has all steps, and the screen is then as it
+/// was.
+#[test]
+fn paper_has_the_steps_that_are_folded() {
+    const OPEN: &str =
+        "return Array.from(document.querySelectorAll('details.step'), (step) => step.open)";
+    let bench = Bench::new();
+    let run = Run::begin("P-1", "SN-1", "final").start(&bench.session).unwrap();
+    for (name, value) in [("Power", 3.3), ("Ripple", 9.9)] {
+        let sequence = run.sequence(name).unwrap();
+        sequence.step("Inner").measure("VOUT", value, "V").limits(3.2, 3.4).finish().unwrap();
+        sequence.finish().unwrap();
+    }
+    let id = run.id().clone();
+    run.finish().unwrap();
+    let page = run_html(&bench.session, &id, &RunOptions::new()).unwrap();
+    let path = bench.write("folded.html", &page);
+    each_engine(|browser| {
+        let engine = browser.engine;
+        browser.show_page(&path);
+        let open = |when: &str| {
+            assert_eq!(browser.run(OPEN), json!([false, true, true, true]), "{engine:?} {when}");
+        };
+        open("at first");
+        browser.run(&format!(
+            "window.printed = [];
+             addEventListener('beforeprint', () => printed.push((() => {{ {OPEN} }})()));"
+        ));
+        if browser.print().is_none() {
+            // The driver of WebKit does not print.
+            browser.run(
+                "dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))",
+            );
+        }
+        let printed = browser.run("return window.printed");
+        let printed = printed.as_array().unwrap();
+        assert!(!printed.is_empty(), "{engine:?}");
+        for once in printed {
+            assert_eq!(once, &json!([true, true, true, true]), "{engine:?}");
+        }
+        open("after the print");
+        // Twice before, as some browsers say it.
+        browser.run(
+            "for (const type of ['beforeprint', 'beforeprint', 'afterprint']) { dispatchEvent(new Event(type)); }",
+        );
+        open("after two");
+        browser.says_nothing();
     });
 }

@@ -157,6 +157,32 @@ fn ugly_tables_are_drawn_as_well_as_others() {
     });
 }
 
+/// Whole numbers that doubles do not keep, the smallest one and gaps: the page knows each of them.
+#[test]
+fn the_smallest_whole_number_is_no_gap() {
+    let bench = Bench::new();
+    let index = Column::new("t", DataType::Int64).column_type(ColumnType::Index);
+    let ticks = Column::new("ticks", DataType::Int64).column_type(ColumnType::Nullable);
+    let request = CreateTableRequest::new([index, ticks]).name("Long");
+    let id = bench.session.create_table(request).unwrap();
+    let values = [Some(i64::MIN), None, Some(i64::MAX), Some(i64::MIN + 1), Some(7)];
+    let places: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+    let ticks: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+    let columns = [("t", places, false), ("ticks", ticks, true)];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    bench.session.append_batches(&id, &mut [Ok(batch)].into_iter(), None).unwrap();
+    let path = bench.write("smallest.html", &plot(&bench, &id, &PlotOptions::new()));
+    each_engine(|browser| {
+        browser.show_page(&path);
+        let read = browser.run(
+            "const { points, levels } = stationdb.waveforms[0].charts[0];
+             return points.keys.map((key) => key === null ? null : levels.textOf(key))",
+        );
+        let texts = values.map(|value| value.map(|value| value.to_string()));
+        assert_eq!(read, json!(texts), "{:?}", browser.engine);
+    });
+}
+
 /// A sample between two gaps has no line, and is seen all the same.
 #[test]
 fn samples_between_gaps_are_seen() {

@@ -1,5 +1,8 @@
 //! What the pages contain, without a browser.
 
+mod products;
+mod steps;
+
 use std::sync::Arc;
 
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -15,7 +18,7 @@ use stationdb::tables::{
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_report::{
     Limits, PlotOptions, ProductOptions, RunOptions, full_bytes, full_run_bytes, plot_html,
-    product_html, run_html, store_html,
+    plot_page, product_html, run_html, store_html,
 };
 
 fn table(session: &Session, rows: usize) -> TableId {
@@ -114,11 +117,56 @@ fn long_whole_numbers_keep_their_last_digit() {
     let limits = Limits::new("band", Some(0.0), Some(100.0));
     let page = plot_html(&session, &id, &PlotOptions::new().limits(limits)).unwrap();
     let cells = cells(&page);
+    assert!(page.contains("\"none\":\"-9223372036854775808\""));
     for text in [low, high] {
         // As an extreme of the column, and as the worst sample of a violation.
         assert_eq!(cells.iter().filter(|cell| *cell == text).count(), 2, "{text}: {cells:?}");
         assert_eq!(page.matches(&format!("\"text\":\"{text}\"")).count(), 2, "{text}");
     }
+}
+
+/// The smallest whole number is a value as others are.
+#[test]
+fn the_smallest_whole_number_is_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = [
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("ticks", DataType::Int64).column_type(ColumnType::Nullable),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns).name("Long")).unwrap();
+    let smallest = i64::MIN.to_string();
+    let row = |cells: [Option<&str>; 2]| cells.map(|cell| cell.map(str::to_owned)).to_vec();
+    let rows = [["0", "7"], ["1", &smallest], ["3", "8"]].map(|cells| row(cells.map(Some)));
+    let rows = DataFrame::new().data(rows.into_iter().chain([row([Some("4"), None])]));
+    session.append_table_data(&id, AppendTableDataRequest::new().frame(rows)).unwrap();
+    let page = plot_html(&session, &id, &PlotOptions::new()).unwrap();
+    let cells = cells(&page);
+    // Samples, the lowest with its place, the highest, nulls, and values that are not drawn.
+    let expected = ["4", &smallest, "1", "8", "3", "1", "0", "", "–", "1"];
+    assert_eq!(cells[2..], expected, "{cells:?}");
+    assert!(page.contains("\"none\":\"-9223372036854775807\""));
+}
+
+#[test]
+fn a_line_judges_nothing_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = table(&session, 100);
+    let told = |options: &PlotOptions| {
+        let page = plot_page(&session, &id, options).unwrap();
+        assert_eq!(page.rows, 100);
+        let violations = cells(&page.html)[10].clone();
+        (violations, page.html.contains("by which no sample is judged: <bdi>half</bdi>."))
+    };
+    let line = PlotOptions::new().line("half", 0.5);
+    assert_eq!(told(&line), ("–".to_owned(), true));
+    let judged = line.limits(Limits::new("band", None, Some(2.0)));
+    assert_eq!(told(&judged), ("0".to_owned(), true));
+    let limits = PlotOptions::new().limits(Limits::new("none", Some(f64::NAN), None));
+    assert_eq!(told(&limits), ("–".to_owned(), false));
 }
 
 #[test]
