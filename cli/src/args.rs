@@ -597,7 +597,7 @@ pub struct Plot {
     /// Id of a specification whose limits are drawn; may be repeated.
     #[arg(long, value_name = "SPEC")]
     pub spec: Vec<String>,
-    /// Value at which a line is drawn; may be repeated.
+    /// Value at which a line is drawn, by which nothing is judged; may be repeated.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub limit: Vec<f64>,
     /// Name of a measurement of test results, which is plotted instead of a table.
@@ -646,6 +646,9 @@ pub struct Report {
     /// Zone in which the weeks of a product begin.
     #[arg(long, value_name = "ZONE")]
     pub time_zone: Option<String>,
+    /// How many measurements of a product are shown [default: 50].
+    #[arg(long, value_name = "N")]
+    pub measurements: Option<usize>,
     /// Writes every row and step of a test result; says before how long the page gets.
     #[arg(long)]
     pub full: bool,

@@ -57,7 +57,7 @@ impl Output {
             OutputFormat::JsonLines => writeln!(out, "{object}"),
             OutputFormat::Csv => writeln!(out, "member,value").and_then(|()| {
                 members(object).iter().try_for_each(|(path, value)| {
-                    writeln!(out, "{},{}", csv_field(path), csv_field(&cell(value)))
+                    writeln!(out, "{},{}", csv_field(path), csv_cell(value))
                 })
             }),
             OutputFormat::Table => {
@@ -100,7 +100,7 @@ impl Output {
                 writeln!(out, "{}", header.join(",")).map_err(failed)?;
                 for record in records {
                     let record = record?;
-                    let cells = columns.iter().map(|path| csv_field(&cell(at(&record, path))));
+                    let cells = columns.iter().map(|path| csv_cell(at(&record, path)));
                     let cells: Vec<String> = cells.collect();
                     writeln!(out, "{}", cells.join(",")).map_err(failed)?;
                 }
@@ -242,7 +242,15 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-pub fn csv_field(text: &str) -> String {
+/// The field of a value: null is empty, and an empty text is in quotes, so that the two differ.
+pub fn csv_cell(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+        other => csv_field(&cell(other)),
+    }
+}
+
+fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -285,6 +293,18 @@ mod tests {
         let json = written(OutputFormat::Json, &columns, false, &records);
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), json!(records));
         assert_eq!(written(OutputFormat::Json, &columns, false, &[]), "[]\n");
+    }
+
+    #[test]
+    fn csv_tells_null_from_an_empty_text() {
+        let records = [json!({"a": "", "b": null, "c": {"d": ""}}), json!({"b": ""})];
+        let csv = written(OutputFormat::Csv, &["a", "b", "c.d"], false, &records);
+        assert_eq!(csv, "a,b,c.d\n\"\",,\"\"\n,\"\",\n");
+        let output = Output { form: OutputFormat::Csv, has_pager: false, is_terminal: false };
+        let mut out = Vec::new();
+        output.object(&mut out, &records[0]).unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert_eq!(said, "member,value\na,\"\"\nb,\nc.d,\"\"\n");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use stationdb::{ChangeEvent, ErrorKind, Identity, Position, Result, Session, Sto
 use super::list::watched;
 use crate::desk::Desk;
 use crate::failure::Outcome;
-use crate::output::{Output, OutputFormat, cell, failed};
+use crate::output::{Output, OutputFormat, cell, csv_cell, failed};
 use crate::pager::paged;
 
 const COLUMNS: [&str; 7] = ["sequence", "time", "who", "what", "kind", "id", "name"];
@@ -66,10 +66,10 @@ fn json(event: &ChangeEvent) -> Value {
 /// One event while following: there is no end to align columns for, and no end of a JSON array.
 fn line(output: Output, event: &ChangeEvent) -> String {
     let event = json(event);
-    let cells = COLUMNS.map(|name| cell(event.get(name).unwrap_or(&Value::Null)));
+    let cells = COLUMNS.map(|name| event.get(name).unwrap_or(&Value::Null));
     match output.form {
-        OutputFormat::Table => crate::output::printable(&cells.join("  ")),
-        OutputFormat::Csv => cells.map(|cell| crate::output::csv_field(&cell)).join(","),
+        OutputFormat::Table => crate::output::printable(&cells.map(cell).join("  ")),
+        OutputFormat::Csv => cells.map(csv_cell).join(","),
         OutputFormat::Json | OutputFormat::JsonLines => event.to_string(),
     }
 }

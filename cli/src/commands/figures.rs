@@ -20,6 +20,8 @@ use crate::progress::Bar;
 const BAR: f64 = 30.0;
 /// What stands for the key of results without a step that failed.
 const NO_STEP: &str = "(no failing step)";
+/// What a table shows for a key that results do not have.
+const NO_KEY: &str = "(none)";
 
 /// Writes the conditions of `ResultFlags` into a request.
 macro_rules! select {
@@ -138,6 +140,7 @@ fn group_line(by: &[String], group: &YieldGroup, is_table: bool) -> Value {
         // Days and weeks of UTC begin with the day.
         let day = |key: &String| key.strip_suffix("T00:00:00.000Z").map(str::to_owned);
         let key = key.as_ref().map(|key| day(key).filter(|_| is_table).unwrap_or(key.clone()));
+        let key = key.or_else(|| is_table.then(|| NO_KEY.to_owned()));
         line.insert(name.clone(), json!(key));
     }
     Value::Object(line)
@@ -148,7 +151,7 @@ fn rolled_lines(answer: &Yields) -> impl Iterator<Item = Value> {
     let several = answer.rolled_throughput.iter().filter(|rolled| rolled.programs.len() > 1);
     several.map(|rolled| {
         json!({
-            "partNumber": rolled.part_number,
+            "partNumber": rolled.part_number.as_deref().unwrap_or(NO_KEY),
             "programs": rolled.programs.len(),
             "rolledThroughputYield": percent(rolled.rolled_throughput_yield),
             "normalizedYield": percent(rolled.normalized_yield),

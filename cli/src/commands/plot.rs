@@ -118,15 +118,14 @@ fn to_page(
     if plot.full {
         super::page::say_size(stationdb_report::full_bytes(session, &id, &options)?);
     }
-    let page = stationdb_report::plot_html(session, &id, &options)?;
+    let page = stationdb_report::plot_page(session, &id, &options)?;
     drop(bar);
     desk.interrupt.check()?;
-    super::page::save(target, &page)?;
-    let name = target.display().to_string();
-    let rows = table.row_count.unwrap_or(0);
+    super::page::save(target, &page.html)?;
+    let (name, rows) = (target.display().to_string(), page.rows);
     output.report(
         &format!("plotted {rows} rows to {name}"),
-        &json!({"file": name, "rows": rows, "bytes": page.len()}),
+        &json!({"file": name, "rows": rows, "bytes": page.html.len()}),
     )
 }
 

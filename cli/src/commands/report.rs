@@ -20,15 +20,20 @@ pub fn report(desk: &Desk, output: Output, asked: &Report) -> Outcome {
     if asked.full && asked.subject != Subject::Run {
         return Err(Failure::usage("--full is for the page of a test result"));
     }
+    let of_product =
+        asked.filter.is_some() || asked.time_zone.is_some() || asked.measurements.is_some();
+    if of_product && asked.subject != Subject::Product {
+        return Err(Failure::usage("--filter, --time-zone and --measurements are for products"));
+    }
+    if let (Subject::Store, Some(id)) = (asked.subject, &asked.id) {
+        return Err(Failure::usage(format!("the page of the store takes no id; leave out {id:?}")));
+    }
     let (bar, control) = Bar::new(desk.interrupt.control(), "reading", None);
     let session = desk.session().with_control(&control);
     let id =
         |what: &str| asked.id.as_deref().ok_or_else(|| Failure::usage(format!("name the {what}")));
     let page = match asked.subject {
         Subject::Run => {
-            if asked.filter.is_some() || asked.time_zone.is_some() {
-                return Err(Failure::usage("--filter and --time-zone are for products"));
-            }
             let options = RunOptions::new().full(asked.full);
             let id = id("test result by its id")?.into();
             if asked.full {
@@ -43,6 +48,9 @@ pub fn report(desk: &Desk, output: Output, asked: &Report) -> Outcome {
             }
             if let Some(zone) = &asked.time_zone {
                 options = options.time_zone(zone);
+            }
+            if let Some(count) = asked.measurements {
+                options = options.measurements_max(count);
             }
             product_html(&session, id("product by its part number")?, &options)?
         }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use stationdb::serde_json::{Value, to_value};
-use stationdb::{RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store};
+use stationdb::{
+    Error, ErrorKind, RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store,
+};
 
 use super::upkeep::{self, copied, judge, tell};
 use crate::args::{Backups, OutputFlags, SetFlags};
@@ -76,8 +78,9 @@ pub fn backups(look: &OutputFlags, asked: &Backups, interrupt: &Interrupt) -> Ou
     let retention = retention(&asked.keep)?;
     let (bar, control) = Bar::new(interrupt.control(), "reading", None);
     if let Some(keep) = retention {
-        let report = Store::prune_set(&asked.set, keep, &control)?;
+        let report = Store::prune_set(&asked.set, keep, &control);
         drop(bar);
+        let report = report.map_err(|error| not_a_set(&asked.set, &error))?;
         let message = format!(
             "{} backups kept, {} removed with {} files and {} bytes",
             report.kept.len(),
@@ -92,17 +95,34 @@ pub fn backups(look: &OutputFlags, asked: &Backups, interrupt: &Interrupt) -> Ou
         };
     }
     if asked.verify {
-        let report = Store::verify_set(&asked.set, &control)?;
+        let report = Store::verify_set(&asked.set, &control);
         drop(bar);
+        let report = report.map_err(|error| not_a_set(&asked.set, &error))?;
         return verified(output, interrupt, &report);
     }
-    let found = Store::list_backups(&asked.set)?;
+    let found = Store::list_backups(&asked.set);
     drop(bar);
+    let found = found.map_err(|error| not_a_set(&asked.set, &error))?;
     list(output, interrupt, &found.backups)?;
     match found.backups.iter().find_map(|backup| backup.problem.as_ref()) {
         None => Ok(()),
         Some(problem) => Err(Failure::new(Code::Damaged, problem.clone())),
     }
+}
+
+/// What the library says of a directory without a set is for one that a backup is made in.
+fn not_a_set(directory: &Path, error: &Error) -> Failure {
+    let mut failure = Failure::of(error);
+    if error.kind() == ErrorKind::NotAStore && directory.is_dir() {
+        let what = if directory.join("FORMAT").is_file() {
+            "a plain backup or a store"
+        } else {
+            "no backup set"
+        };
+        let name = directory.display();
+        failure.message = format!("{name} is {what}; give a set, which `backup SET --set` makes");
+    }
+    failure
 }
 
 fn list(output: Output, interrupt: &Interrupt, backups: &[SetBackup]) -> Outcome {
@@ -156,8 +176,9 @@ pub fn restore(
 /// Takes what the store has damaged from a set.
 pub fn repair(desk: &Desk, output: Output, set: &Path) -> Outcome {
     let (bar, control) = Bar::new(desk.interrupt.control(), "repairing", None);
-    let report = desk.store.repair(set, &control)?;
+    let report = desk.store.repair(set, &control);
     drop(bar);
+    let report = report.map_err(|error| not_a_set(set, &error))?;
     let mut message = format!(
         "{} files checked, {} repaired and {} pages of the records, with {} bytes",
         report.files,

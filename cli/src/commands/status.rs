@@ -21,13 +21,14 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub fn status(desk: &mut Desk, output: Output, is_watching: bool) -> Outcome {
     if !is_watching {
         let status = desk.store.status()?;
-        return paged(output, &desk.interrupt, |out| tell(output, out, &status, false));
+        let look = Look::of(desk);
+        return paged(output, &desk.interrupt, |out| tell(output, out, &status, &look, false));
     }
     let mut out = io::stdout().lock();
     desk.interrupt.watch();
     loop {
         desk.interrupt.check()?;
-        tell(output, &mut out, &desk.store.status()?, true)?;
+        tell(output, &mut out, &desk.store.status()?, &Look::of(desk), true)?;
         out.flush().map_err(failed)?;
         let until = Instant::now() + PERIOD;
         while Instant::now() < until {
@@ -38,14 +39,37 @@ pub fn status(desk: &mut Desk, output: Output, is_watching: bool) -> Outcome {
     }
 }
 
-fn tell(output: Output, out: &mut dyn Write, status: &StoreStatus, is_watching: bool) -> Outcome {
+/// Whether the status is that of a look at a store, and which process has the store.
+struct Look {
+    is_view: bool,
+    owner: Option<String>,
+}
+
+impl Look {
+    fn of(desk: &Desk) -> Self {
+        Self { is_view: desk.is_view, owner: desk.owner.clone() }
+    }
+
+    fn who_writes(&self) -> String {
+        let owner = self.owner.as_deref().unwrap_or("its owner alone");
+        format!("by {owner}; this is a look at the last commit")
+    }
+}
+
+fn tell(
+    output: Output,
+    out: &mut dyn Write,
+    status: &StoreStatus,
+    look: &Look,
+    is_watching: bool,
+) -> Outcome {
     let value = to_value(status).unwrap_or_default();
     match output.form {
         // One status is one line, so that a reader knows where it ends.
         OutputFormat::Json if is_watching => writeln!(out, "{value}").map_err(failed),
         OutputFormat::Json | OutputFormat::JsonLines => output.object(out, &value),
         OutputFormat::Csv | OutputFormat::Table => {
-            let lines = lines(status).into_iter().map(|(name, text)| (name, json!(text)));
+            let lines = lines(status, look).into_iter().map(|(name, text)| (name, json!(text)));
             output.object(out, &Value::Object(lines.collect()))?;
             if output.form == OutputFormat::Table {
                 for item in &status.attention {
@@ -63,21 +87,25 @@ fn tell(output: Output, out: &mut dyn Write, status: &StoreStatus, is_watching: 
     }
 }
 
-/// What people read of a status: names and texts.
-fn lines(status: &StoreStatus) -> Vec<(String, String)> {
+/// What people read of a status: names and texts. Of what the owner does, a look knows nothing.
+fn lines(status: &StoreStatus, look: &Look) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, text: String| lines.push((name.to_owned(), text));
     line(
         "attention",
         match status.attention.len() {
+            0 if look.is_view => "nothing that a look can see needs you".to_owned(),
             0 => "nothing needs you".to_owned(),
             count => format!("{count} things need you"),
         },
     );
-    line("writes", if status.writes.are_taken { "taken" } else { "refused" }.to_owned());
+    let taken = if status.writes.are_taken { "taken" } else { "refused" };
+    line("writes", if look.is_view { look.who_writes() } else { taken.to_owned() });
     line("lastCommit", status.writes.sequence.to_string());
-    line("commits", latency(&status.writes.commit_latency));
-    line("syncs", latency(&status.writes.sync_latency));
+    if !look.is_view {
+        line("commits", latency(&status.writes.commit_latency));
+        line("syncs", latency(&status.writes.sync_latency));
+    }
     let journal = &status.journal;
     line(
         "journal",
@@ -87,27 +115,29 @@ fn lines(status: &StoreStatus) -> Vec<(String, String)> {
             journal.lag_commits
         ),
     );
-    line(
-        "oldestReader",
-        status.oldest_reader.as_ref().map_or_else(
-            || "none".to_owned(),
-            |reader| format!("{}, {} commits ago", reader.who, reader.lag_commits),
-        ),
-    );
+    if !look.is_view {
+        line(
+            "oldestReader",
+            status.oldest_reader.as_ref().map_or_else(
+                || "none".to_owned(),
+                |reader| format!("{}, {} commits ago", reader.who, reader.lag_commits),
+            ),
+        );
+    }
     line("textIndex", format!("{} commits behind", status.indexes.text_lag_commits));
     let disk = &status.disk;
     let free = disk.free_bytes.map_or_else(|| "unknown".to_owned(), for_people);
     let full = disk.full_in_days.map(|days| format!(", full in {days} days at this rate"));
     line("diskFree", free + full.as_deref().unwrap_or_default());
     let maintenance = &status.maintenance;
-    line(
-        "maintenance",
-        match (maintenance.is_enabled, maintenance.last_errors.first()) {
-            (_, Some(error)) => format!("failed: {}", error.message.as_deref().unwrap_or_default()),
-            (true, None) => format!("{} passes", maintenance.passes),
-            (false, None) => "no thread".to_owned(),
-        },
-    );
+    let maintenance_told = match (maintenance.is_enabled, maintenance.last_errors.first()) {
+        (_, Some(error)) => format!("failed: {}", error.message.as_deref().unwrap_or_default()),
+        (true, None) => format!("{} passes", maintenance.passes),
+        (false, None) => "no thread".to_owned(),
+    };
+    if !look.is_view {
+        line("maintenance", maintenance_told);
+    }
     line("verify", activity(&status.verify));
     line("backup", activity(&status.backup));
     line("scrub", activity(&status.scrub));

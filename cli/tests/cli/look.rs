@@ -53,6 +53,26 @@ fn commands_that_read_see_the_newest_commit() {
     store.close().unwrap();
 }
 
+/// A look knows who writes, and says nothing of what the owner alone knows.
+#[test]
+fn the_status_of_a_look_names_the_owner() {
+    let bench = Bench::new();
+    let own = bench.good(&["status"]);
+    assert!(own.contains("\nwrites        taken\n") && own.contains("nothing needs you"), "{own}");
+    let store = Store::open(bench.store()).unwrap();
+    let said = bench.good(&["status"]);
+    let told = format!("\nwrites      by process {} (cli", std::process::id());
+    assert!(said.contains(&told), "{told}: {said}");
+    assert!(said.contains("); this is a look at the last commit\n"), "{said}");
+    assert!(said.contains("attention   nothing that a look can see needs you\n"), "{said}");
+    for text in ["refused", "\ncommits ", "\nsyncs ", "\noldestReader ", "no thread"] {
+        assert!(!said.contains(text), "{text}: {said}");
+        assert!(own.contains(text) || text == "refused", "{text}: {own}");
+    }
+    assert_eq!(bench.json(&["status"])["isView"], true);
+    store.close().unwrap();
+}
+
 #[test]
 fn a_script_sees_what_was_committed_between_its_lines() {
     let bench = Bench::new();

@@ -187,13 +187,30 @@ fn wrong_rows_were_imported() {
     trouble.bench.good(&["backup", "copy"]);
     assert!(trouble.good("stationdb STORE ls tables").contains("Loop"));
     assert!(trouble.good("stationdb STORE changes").contains("CREATED"));
-    trouble.good("stationdb STORE export Loop --where 'volts < 9' -o good.csv");
+    let good = trouble.good("stationdb STORE export Loop --where 'volts < 9' -o good.csv");
+    assert!(good.starts_with("exported 4999 rows to good.csv"), "{good}");
+    let bad = trouble.good("stationdb STORE export Loop --where 'volts >= 9' -o bad.csv");
+    assert!(bad.starts_with("exported 1 rows to bad.csv"), "{bad}");
     trouble.good("stationdb STORE import good.csv --name Good");
     let listed = trouble.good("stationdb STORE ls tables");
     assert!(listed.contains("Good") && listed.contains("4999"), "{listed}");
     trouble.good("stationdb NEW restore BACKUP");
     assert!(!trouble.good("stationdb NEW ls tables").contains("Good"));
     trouble.ends();
+}
+
+/// What the page warns of: no comparison takes rows with null or NaN.
+#[test]
+fn rows_with_null_and_nan_are_in_neither_part() {
+    let bench = Bench::empty();
+    std::fs::write(bench.path("a.csv"), "t,volts\n1,1\n2,\n3,NaN\n4,99\n").unwrap();
+    bench.good(&["--create", "import", "a.csv", "--name", "Loop", "--index", "t"]);
+    let rows = |condition: &str| bench.good(&["export", "Loop", "--where", condition]);
+    assert_eq!(rows("volts < 9"), "t,volts\n1,1\n");
+    assert_eq!(rows("volts >= 9"), "t,volts\n4,99\n");
+    assert_eq!(rows("volts = null"), "t,volts\n2,\n");
+    let page = PAGE.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("Rows whose `volts` is null or NaN are in neither file"));
 }
 
 #[test]

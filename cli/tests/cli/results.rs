@@ -313,6 +313,42 @@ fn charts_are_pictures_too() {
     assert_eq!(pictures.len(), 4);
 }
 
+/// A blank text is another key than none.
+#[test]
+fn csv_and_tables_tell_none_from_a_blank_text() {
+    let bench = Bench::empty();
+    bench.fill(|session| {
+        let failed = json!({"statusType": "FAILED"});
+        let request = |part_number: Value| -> CreateResultRequest {
+            let about = json!({"programName": "P", "status": failed, "partNumber": part_number});
+            stationdb::from_json_strict(about.to_string().as_bytes()).unwrap()
+        };
+        let blank = ResultWithSteps::new(request(json!("")))
+            .steps([step(json!({"name": "", "stepId": "s", "status": failed}))]);
+        let none = ResultWithSteps::new(request(Value::Null));
+        session.append_results(&[blank, none]).unwrap().require_all().unwrap();
+    });
+    let first_fields = |arguments: &[&str]| -> Vec<String> {
+        let csv = bench.good(&[arguments, &["--csv"]].concat());
+        let lines = csv.lines().skip(1);
+        let mut fields: Vec<String> =
+            lines.map(|line| line.split(',').next().unwrap().to_owned()).collect();
+        fields.sort();
+        fields
+    };
+    for arguments in [
+        &["yield", "--by", "PART_NUMBER"][..],
+        &["pareto"],
+        &["pareto", "--by", "NAME"],
+        &["ls", "results", "--columns", "partNumber"],
+    ] {
+        assert_eq!(first_fields(arguments), ["", "\"\""], "{arguments:?}");
+    }
+    let table = bench.good(&["yield", "--by", "PART_NUMBER"]);
+    let is_none = |line: &&str| line.starts_with("(none) ");
+    assert_eq!(table.lines().filter(is_none).count(), 1, "{table}");
+}
+
 #[test]
 fn reports_are_pages() {
     let bench = bench();
@@ -336,6 +372,10 @@ fn reports_are_pages() {
     assert_eq!((full.code, full.err.as_str()), (Some(0), "the page has up to 1 MB\n"));
     assert!(bench.read("full.html").len() < 1_000_000);
     bench.run(&["report", "run", "none", "-o", "none.html"]).bad(5);
+    let text = bench.run(&["report", "product", "none", "-o", "none.html"]).bad(5);
+    assert!(text.contains("has the part number \"none\""), "{text}");
+    bench.good(&["report", "product", part, "--measurements", "0", "-o", "few.html"]);
+    assert!(bench.read("few.html").contains("These are the first 0 of "));
     let narrow = ["report", "run", id, "--filter", "id == \"x\"", "-o", "none.html"];
     assert!(bench.run(&narrow).bad(2).contains("are for products"));
     assert!(!bench.names().contains(&"none.html".to_owned()));

@@ -183,6 +183,9 @@ fn a_plot_is_a_page_too() {
     let said: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(said["file"], "part.html");
     assert_eq!(said["bytes"], bench.read("part.html").len());
+    // The rows of the page, of more in the table.
+    assert_eq!(said["rows"], 10);
+    assert!(page.contains("by which no sample is judged: <bdi>limit 3</bdi>."));
     assert!(bench.read("part.html").contains("10 samples"));
     assert_eq!(bench.names(), ["a.html", "part.html"]);
 }

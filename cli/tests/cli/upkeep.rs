@@ -51,6 +51,21 @@ fn backups_of_a_set_are_listed_restored_verified_and_removed() {
     assert!(text.contains('7') && text.contains('2'), "{text}");
     shell(&["none", "restore", "stick", "--at", "yesterday"]).bad(2);
     bench.good(&["backup", "plain"]);
+    for arguments in [
+        &["backups", "plain"][..],
+        &["backups", "plain", "--verify"],
+        &["store", "repair", "plain"],
+    ] {
+        let text = shell(arguments).bad(3);
+        assert_eq!(
+            text,
+            "plain is a plain backup or a store; give a set, which `backup SET --set` makes"
+        );
+    }
+    std::fs::create_dir(bench.path("docs")).unwrap();
+    std::fs::write(bench.path("docs/a.txt"), "a").unwrap();
+    let text = shell(&["backups", "docs"]).bad(3);
+    assert_eq!(text, "docs is no backup set; give a set, which `backup SET --set` makes");
     let text = shell(&["none", "restore", "plain", "--at", "1"]).bad(2);
     assert!(text.contains("no backup set"), "{text}");
     // Both are of one day, but at midnight.
@@ -145,6 +160,11 @@ fn a_store_is_created_only_when_told() {
     let text = bench.run(&["info"]).bad(3);
     assert_eq!(text, "there is no store in store; --create makes one");
     assert!(!bench.store().exists());
+    // A directory that is nearly called so.
+    std::fs::create_dir_all(bench.path("near/station")).unwrap();
+    let text = run(program(bench.directory.path()).args(["near/statoin", "status"])).bad(3);
+    let near = "there is no store in near/statoin; did you mean `station`?; --create makes one";
+    assert_eq!(text, near);
     std::fs::create_dir(bench.store()).unwrap();
     bench.run(&["ls", "products"]).bad(3);
     assert_eq!(std::fs::read_dir(bench.store()).unwrap().count(), 0);

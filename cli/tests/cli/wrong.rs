@@ -55,6 +55,55 @@ fn a_store_without_its_format_file_is_not_created_anew() {
 }
 
 #[test]
+fn a_store_that_does_not_open_says_what_helps() {
+    const ADVICE: &str = "restore a backup, or salvage the store into another directory";
+    let damages: [(&str, fn(&Bench)); 3] = [
+        ("FORMAT is damaged", |bench| fs::write(bench.store().join("FORMAT"), "xxxx").unwrap()),
+        ("magic number", |bench| {
+            let path = bench.store().join("records.redb");
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[..64].fill(0);
+            fs::write(path, bytes).unwrap();
+        }),
+        ("damaged", |bench| {
+            let file = fs::OpenOptions::new().write(true).open(bench.store().join("records.redb"));
+            file.unwrap().set_len(8192).unwrap();
+        }),
+    ];
+    for (says, damage) in damages {
+        let bench = Bench::new();
+        damage(&bench);
+        let text = bench.run(&["status"]).bad(6);
+        assert!(text.contains(says), "{says}: {text}");
+        let ends = [ADVICE, "restore a backup", "or salvage it", "or salvage the store"];
+        assert!(ends.iter().any(|end| text.ends_with(end)), "{says}: {text}");
+        assert!(!text.contains("choose another directory"), "{text}");
+    }
+    // What is salvaged of the first has all of it.
+    let bench = Bench::new();
+    let listed = bench.good(&["ls", "products", "--json"]);
+    damages[0].1(&bench);
+    let directory = bench.directory.path();
+    let said = run(program(directory).args(["new", "salvage", "store"])).good();
+    assert!(said.contains("nothing is lost"), "{said}");
+    assert_eq!(run(program(directory).args(["new", "ls", "products", "--json"])).good(), listed);
+}
+
+#[test]
+fn an_interrupted_backup_is_told_as_one() {
+    let bench = Bench::new();
+    bench.good(&["backup", "copy"]);
+    fs::remove_file(bench.path("copy/FORMAT")).unwrap();
+    fs::write(bench.path("copy/BACKUP-INCOMPLETE"), "").unwrap();
+    let text = run(program(bench.directory.path()).args(["copy", "status"])).bad(3);
+    assert_eq!(
+        text,
+        "copy has a backup that was interrupted, which is no store; back up to it again, or use \
+         another backup"
+    );
+}
+
+#[test]
 fn what_needs_the_store_itself_is_refused_with_its_owner() {
     let bench = Bench::new();
     fs::write(bench.path("loop.csv"), "t,volts\n1,2\n").unwrap();
@@ -73,7 +122,7 @@ fn what_needs_the_store_itself_is_refused_with_its_owner() {
 #[test]
 fn a_wrong_request_is_refused() {
     let bench = Bench::new();
-    let refused: [(&[&str], &str); 23] = [
+    let refused: [(&[&str], &str); 26] = [
         (
             &["ls", "products", "--columns", "partNumber,colour"],
             "products have no column \"colour\"; there are ",
@@ -100,6 +149,12 @@ fn a_wrong_request_is_refused() {
         (&["plot", "Loop", "--y", "volts", "-o", "a.png", "--full"], "--full is for pages"),
         (&["report", "run", "none", "-o", "a.png"], "a.png: pages are written as .html"),
         (&["report", "run", "-o", "a.html"], "name the test result by its id"),
+        (
+            &["report", "store", "extra", "-o", "a.html"],
+            "the page of the store takes no id; leave out \"extra\"",
+        ),
+        (&["report", "store", "--filter", "true", "-o", "a.html"], "are for products"),
+        (&["report", "run", "none", "--measurements", "3", "-o", "a.html"], "are for products"),
         (&["import", "history", "--as", "arrow", "--name", "x"], "--into"),
         (&["import", "history", "--name", "x"], "importing history: neither the first bytes"),
         (&["import", "history", "--as", "csv", "--recursive"], "are for directories"),
