@@ -215,6 +215,90 @@ def test_a_plot_is_a_page(db: stationdb.Store, tmp_path: Path) -> None:
         shots.plot(number=1).save(tmp_path / "shot.html")
 
 
+def test_a_file_stays_until_the_page_is_written(tmp_path: Path) -> None:
+    kept = tmp_path / "keep.html"
+    with stationdb.open(tmp_path / "station") as db:
+        table = db.tables.create("T", index="t")
+        table.append({"t": [1, 2], "v": [1.0, 2.0]})
+        plot = table.plot()
+        plot.save(kept)
+        before = kept.read_bytes()
+        plot.save(kept)
+        assert kept.read_bytes() == before and len(before) > 100_000
+    with pytest.raises(stationdb.Error):
+        plot.save(kept)
+    assert plot._repr_html_() is None
+    assert kept.read_bytes() == before
+    with pytest.raises(FileNotFoundError):
+        plot.save(tmp_path / "none" / "a.svg")
+    kept.unlink()
+    kept.mkdir()
+    with pytest.raises(OSError):
+        plot.save(kept.rename(tmp_path / "directory.svg"))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["directory.svg", "station"]
+
+
+def test_a_plot_has_the_columns_of_its_page(db: stationdb.Store, tmp_path: Path) -> None:
+    table = db.tables.create("wide", index="t")
+    table.append({"t": range(3)} | {f"column {at}": [0.5, 1.0, at / 2] for at in range(70)})
+    plot = table.plot()
+    assert "column 7" in plot.svg and "column 8" not in plot.svg
+    frame = plot._repr_html_()
+    assert frame is not None and "column 7" in frame and "column 8" not in frame
+    plot.save(tmp_path / "wide.html")
+    assert "column 7" in (tmp_path / "wide.html").read_text(encoding="utf-8")
+    # More than a page shows: the notebook has the picture, and the file is refused.
+    all_of_them = table.plot([f"column {at}" for at in range(70)])
+    assert all_of_them._repr_html_() is None and "column 69" in all_of_them._repr_svg_()
+    with pytest.raises(stationdb.LimitExceededError):
+        all_of_them.save(tmp_path / "all.html")
+    assert not (tmp_path / "all.html").exists()
+
+
+def test_the_page_in_a_notebook_has_another_size(db: stationdb.Store) -> None:
+    table = db.tables.create("noise", index="t")
+    noise = np.random.default_rng(1).normal(size=200_000)
+    table.append_waveform({"volts": noise}, dt=1)
+    plot = table.plot()
+    frames = []
+    for size in (600_000, 1_000_000, 2_000_000):
+        plot.inside_max = size
+        frame = plot._repr_html_()
+        assert frame is not None and size / 2 < len(frame) < size + 1_000
+        frames.append(len(frame))
+    assert frames == sorted(frames)
+    plot.inside_max = 1_000
+    assert plot._repr_html_() is None
+
+
+def test_any_numbers_are_drawn(db: stationdb.Store) -> None:
+    largest, least = 1.7976931348623157e308, 5e-324
+    for number, values in enumerate(
+        [
+            [largest, -largest, 0.0],
+            [largest, largest],
+            [-largest, -largest],
+            [1e300, 1e300],
+            [0.0, least],
+            [least, -least],
+            [0.0, 3e-308],
+            [np.inf, -np.inf, np.nan],
+            [np.nan],
+            [7.5, 7.5],
+        ]
+    ):
+        table = db.tables.create(f"any {number}", index="t")
+        table.append({"t": range(len(values)), "v": values})
+        for low, high in [(None, None), (-np.inf, np.inf), (np.nan, 1.0), (-largest, largest)]:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                plot = table.plot(low=low, high=high)
+            assert "nan" not in plot.svg and "inf" not in plot.svg, (values, low, high)
+            assert plot.svg.count("stroke-dasharray") == sum(
+                one is not None and bool(np.isfinite(one)) for one in (low, high)
+            )
+            assert plot._repr_html_() is not None
+
+
 def test_aggregates(db: stationdb.Store) -> None:
     table = db.tables.create("a", index="t")
     table.append({"t": range(6), "v": [1.0, 2.0, 3.0, None, 5.0, 6.0], "k": list("aabbcc")})

@@ -5,16 +5,19 @@ from __future__ import annotations
 import html
 import math
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, Error
 
 _WIDTH, _HEIGHT = 900, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 16, 30, 44
 _COLOURS = ("#1f5fa8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#148f9c")
 
 
+#: Columns that are drawn when none is named, as many as a page has then.
+DRAWN_COLUMNS = 8
 #: Characters of a page inside a notebook, and those that it has beside its numbers.
 _INSIDE_MAX = 1_000_000
 _BESIDE = 300_000
@@ -28,11 +31,13 @@ class Plot:
     The plot of a table is a page that zooms, in notebooks and as an HTML file.
     """
 
-    __slots__ = ("_columns", "_page", "svg")
+    __slots__ = ("_columns", "_page", "inside_max", "svg")
 
     def __init__(self, svg: str, page: Page | None = None, columns: int = 1) -> None:
         #: The picture as the text of an SVG file.
         self.svg = svg
+        #: The most characters of the page inside a notebook; may be set.
+        self.inside_max = _INSIDE_MAX
         self._page = page
         self._columns = columns
 
@@ -40,12 +45,18 @@ class Plot:
         return self.svg
 
     def _repr_html_(self) -> str | None:
-        """The page in a frame, of at most 1 MB. It is made of the rows as they are now."""
+        """The page in a frame, of at most `inside_max` characters, of the rows as they are now.
+
+        None, so that a notebook shows the picture, where there is no page or none of that size.
+        """
         if self._page is None:
             return None
-        room = (_INSIDE_MAX - _BESIDE) // max(1, self._columns)
-        source = html.escape(self._page(room), quote=True)
-        if len(source) > _INSIDE_MAX:
+        room = max(0, self.inside_max - _BESIDE) // max(1, self._columns)
+        try:
+            source = html.escape(self._page(room), quote=True)
+        except Error:
+            return None
+        if len(source) > self.inside_max:
             return None
         return (
             f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads allow-modals" '
@@ -62,29 +73,57 @@ class Plot:
         if ending in ("html", "htm"):
             if self._page is None:
                 raise InvalidArgumentError("numbered waveforms have no page; save the picture as .svg")
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(self._page(None))
+            _replace(path, self._page(None))
             return
         if ending in ("png", "jpg", "jpeg", "gif", "pdf", "webp", "bmp", "tif", "tiff"):
             raise InvalidArgumentError(
                 f"the picture is SVG, and {os.fspath(path)!r} ends as {ending.upper()}; save it as .svg"
             )
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg)
+        _replace(path, self.svg)
 
     def __repr__(self) -> str:
         return f"<Plot of {len(self.svg):,} bytes of SVG>"
 
 
+def _replace(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file beside the one at the path, and puts it in its place."""
+    target = os.path.realpath(path)
+    draft = f"{target}.{os.getpid()}.part"
+    try:
+        with open(draft, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(draft, target)
+    except BaseException:
+        if os.path.exists(draft):
+            os.remove(draft)
+        raise
+
+
+def _span(low: float, high: float) -> float:
+    """Half of the distance, which is finite for all numbers."""
+    return high / 2 - low / 2
+
+
+def _widened(low: float, high: float, share: float) -> tuple[float, float]:
+    """A range with more room on both sides; one of a single number gets some too."""
+    most = sys.float_info.max
+    if not _span(low, high) > 0:
+        room = max(1.0, abs(low) / 100)
+        return max(low - room, -most), min(high + room, most)
+    room = _span(low, high) * 2 * share if share else 0.0
+    return max(low - room, -most), min(high + room, most)
+
+
 def _steps(low: float, high: float, count: int) -> list[float]:
-    span = high - low
+    span = _span(low, high)
     if not span > 0:
         return [low]
-    raw = span / count
-    power = 10.0 ** math.floor(math.log10(raw))
+    raw = span / count * 2
+    power = max(10.0 ** math.floor(math.log10(raw)), sys.float_info.min)
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
     first = math.ceil(low / step) * step
-    return [first + step * at for at in range(int((high - first) / step + 1e-9) + 1)]
+    values = [first + step * at for at in range(int(high / step - first / step + 1e-9) + 1)]
+    return [value for value in values if math.isfinite(value)]
 
 
 def kept_rows(columns: list[Any], points: int) -> Any:
@@ -124,22 +163,20 @@ def drawn(
     xs = numbers.astype(float)
     curves = {name: columns[name].astype(float) for name in names}
     values = [curve[numpy.isfinite(curve)] for curve in curves.values()]
-    known = numpy.concatenate([*values, [one for one in (low, high) if one is not None]])
+    # A limit that is infinite or NaN is none.
+    limits = [one for one in (low, high) if one is not None and math.isfinite(one)]
+    known = numpy.concatenate([*values, limits])
     bottom, top = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    if bottom == top:
-        bottom, top = bottom - 1, top + 1
-    pad = (top - bottom) * 0.05
-    bottom, top = bottom - pad, top + pad
+    bottom, top = _widened(bottom, top, 0.05)
     left, right = (float(xs.min()), float(xs.max())) if len(xs) else (0.0, 1.0)
-    if left == right:
-        left, right = left - 1, right + 1
+    left, right = _widened(left, right, 0.0)
     wide, high_ = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
     def at_x(value: Any) -> Any:
-        return _LEFT + (value - left) / (right - left) * wide
+        return _LEFT + (value / 2 - left / 2) / _span(left, right) * wide
 
     def at_y(value: Any) -> Any:
-        return _TOP + (top - value) / (top - bottom) * high_
+        return _TOP + (top / 2 - value / 2) / _span(bottom, top) * high_
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -150,7 +187,7 @@ def drawn(
     for value in _steps(bottom, top, 5):
         y = at_y(value)
         parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#ddd"/>')
-        text = f"{value:.6g}" if abs(value) > 1e-12 * (top - bottom) else "0"
+        text = f"{value:.6g}" if abs(value) > 2e-12 * _span(bottom, top) else "0"
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     for value in _steps(left, right, 6):
         place = at_x(value)
@@ -163,13 +200,12 @@ def drawn(
         f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">'
         f"{html.escape(x + unit)}</text>"
     )
-    for limit in (low, high):
-        if limit is not None:
-            y = at_y(limit)
-            parts.append(
-                f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#c0392b" '
-                'stroke-dasharray="6 4"/>'
-            )
+    for limit in limits:
+        y = at_y(limit)
+        parts.append(
+            f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#c0392b" '
+            'stroke-dasharray="6 4"/>'
+        )
     for number, (name, curve) in enumerate(curves.items()):
         colour = _COLOURS[number % len(_COLOURS)]
         points: list[str] = []

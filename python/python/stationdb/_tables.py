@@ -14,7 +14,7 @@ from . import _stationdb
 from ._append import Types, native, rows_of
 from ._closing import Closing
 from ._imports import how, target
-from ._plot import Plot, drawn, kept_rows
+from ._plot import DRAWN_COLUMNS, Plot, drawn, kept_rows
 from ._progress import Progress, reporting
 from ._rows import Rows
 from ._stationdb import Batch, Input, TableCore
@@ -894,7 +894,8 @@ class Table:
     ) -> Plot:
         """A picture of curves over the index, which notebooks show as a page that zooms.
 
-        `save` writes it as SVG, or as an HTML file that any browser opens without a network.
+        `save` writes it as SVG, or as an HTML file that any browser opens without a network. Without
+        `y` it shows the first eight columns of numbers.
 
         It is drawn from decimated rows, so it shows every spike of a billion samples. `low` and
         `high` are limits, drawn as lines. Of a table of numbered waveforms `number` is the one to
@@ -906,6 +907,8 @@ class Table:
             raise InvalidArgumentError("the table has no numbered waveforms; leave number= out")
         rows = self.decimate(y, points=points, start=start, stop=stop)
         x, *names = rows.columns
+        if y is None:
+            names = names[:DRAWN_COLUMNS]
         plot = drawn(self.name, rows.to_numpy(), x, names, self.units, low, high)
         asked = {**self._bounds(None, start, stop), "columns": [x, *names]}
         core, session = self._made(), self._services._core
