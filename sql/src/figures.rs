@@ -21,7 +21,7 @@ use stationdb::results::{
     CapabilityRequest, ChartType, ControlChartRequest, FailureParetoRequest, HistogramRequest,
     ParetoBy, ResultService, YieldsRequest,
 };
-use stationdb::{Control, Error, Session};
+use stationdb::{Control, Error, Place, Session};
 
 use crate::pages::{Page, Pages, misfit};
 use crate::search::{number, text};
@@ -345,6 +345,31 @@ impl Figure {
     }
 }
 
+/// What the store says of several paths and units names members of its requests, which SQL does not
+/// have.
+fn in_arguments(error: Error) -> Error {
+    let (said, instead) = match error.place() {
+        Some(Place::Member(member)) if member == "units" => (
+            "name one of them, \"\" for none",
+            "name one of them as the last argument, '' for none",
+        ),
+        Some(Place::Member(member)) if member == "path" => (
+            "name a path or stepName, or set anyPath",
+            "name a path as the second argument, or use the table `measurements` for several",
+        ),
+        _ => return error,
+    };
+    match error.message().split_once(said) {
+        Some((before, after)) => Error::new(error.kind(), format!("{before}{instead}{after}")),
+        None => error,
+    }
+}
+
+/// Whether an argument is the literal null.
+fn is_null(arg: &Expr) -> bool {
+    matches!(arg, Expr::Literal(value, _) if value.is_null())
+}
+
 /// The path of an argument: its names joined by line feeds as columns have them, by `\n` as filters
 /// and errors have them, or else by ` > ` as the shell shows them.
 fn path_of(text: &str) -> String {
@@ -392,16 +417,17 @@ impl Function {
                  failure_pareto('', 'PATH')"
             }
             Self::Capability => {
-                "capability takes a filter of results, a path and the name of a measurement, as \
-                 capability('', '', 'VOUT')"
+                "capability takes a filter of results, a path, the name of a measurement and its \
+                 units, as capability('', '', 'VOUT', 'V')"
             }
             Self::Histogram => {
-                "histogram takes a filter of results, a path, the name of a measurement and a \
-                 number of ranges, as histogram('', '', 'VOUT', 20)"
+                "histogram takes a filter of results, a path, the name of a measurement, a number \
+                 of ranges and the units, as histogram('', '', 'VOUT', 20, 'V')"
             }
             Self::Chart => {
-                "control_chart takes a filter of results, a path, the name of a measurement and a \
-                 number of values in a subgroup, as control_chart('', '', 'VOUT', 5)"
+                "control_chart takes a filter of results, a path, the name of a measurement, a \
+                 number of values in a subgroup and the units, as control_chart('', '', 'VOUT', 5, \
+                 'V')"
             }
         }
     }
@@ -413,8 +439,8 @@ impl Function {
         let filter = some(given(0)?);
         let most = match self {
             Self::Yields | Self::Pareto => 2,
-            Self::Capability => 3,
-            Self::Histogram | Self::Chart => 4,
+            Self::Capability => 4,
+            Self::Histogram | Self::Chart => 5,
         };
         if args.is_empty() || args.len() > most {
             return None;
@@ -438,26 +464,33 @@ impl Function {
             Self::Capability | Self::Histogram | Self::Chart => {}
         }
         let (path, name) = (some(given(1)?).map(|path| path_of(&path)), some(given(2)?)?);
-        let count = match args.get(3) {
+        // The units are last; those of null, and those that are left out, are any single ones.
+        let given = |at: usize| args.get(at).filter(|arg| !is_null(arg));
+        let count = match (self, given(3)) {
+            (Self::Capability, _) | (_, None) => None,
+            (_, Some(count)) => Some(number(count)?),
+        };
+        let units = match given(most - 1) {
             None => None,
-            Some(count) => Some(number(count)?),
+            Some(units) => Some(text(units)?),
         };
         Some(match self {
             Self::Histogram => {
                 let mut request = HistogramRequest::new(name);
                 (request.filter, request.path, request.bins) = (filter, path, count);
+                request.units = units;
                 Figure::Histogram(request)
             }
             Self::Chart => {
                 let mut request = ControlChartRequest::new(name).take(POINTS);
-                (request.filter, request.path) = (filter, path);
+                (request.filter, request.path, request.units) = (filter, path, units);
                 request.chart = count.map(|_| ChartType::Means);
                 request.subgroup_size = count;
                 Figure::Chart(request)
             }
             _ => {
                 let mut request = CapabilityRequest::new(name);
-                (request.filter, request.path) = (filter, path);
+                (request.filter, request.path, request.units) = (filter, path, units);
                 Figure::Capability(request)
             }
         })
@@ -479,8 +512,9 @@ impl TableFunctionImpl for FigureFunction {
         let schema = figure.schema().map_err(crate::errors::external)?;
         let label = format!("{} {}", self.function.name(), figure.arguments());
         // Each page computes the figure anew, so one has all rows that it can have.
-        let read =
-            move |session: &Session, token: Option<String>, _: i64| figure.page(session, token);
+        let read = move |session: &Session, token: Option<String>, _: i64| {
+            figure.page(session, token).map_err(in_arguments)
+        };
         let pages = Pages::new(label, &self.session, schema, TableType::Temporary, Arc::new(read));
         Ok(Arc::new(pages))
     }

@@ -1,6 +1,8 @@
 //! Results, steps and measurements as tables, and the figures of results: the numbers of the trait.
 
 mod common;
+#[path = "results/units.rs"]
+mod units;
 
 use common::{ada, ask, ask_with, create, open_sealing, plan, settle};
 use datafusion::common::{ParamValues, ScalarValue};
