@@ -843,6 +843,33 @@ mod tests {
         assert!(super::from_json::<Outer>(b"null").is_err());
     }
 
+    /// By each of the ways in which JSON is read.
+    #[test]
+    fn each_double_is_read_as_it_was_written() {
+        let mut state = 1_u64;
+        let mut doubles = vec![0.947_976_869_749_725_7, f64::MAX, f64::MIN_POSITIVE, 5e-324, -0.0];
+        while doubles.len() < 20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Of all sizes, and from 0 to 1.
+            let bits = state.rotate_left(32) ^ state;
+            doubles.push(f64::from_bits(bits));
+            doubles.push((bits >> 11) as f64 / (1_u64 << 53) as f64);
+            doubles.retain(|double| double.is_finite());
+        }
+        let text = serde_json::to_string(&doubles).unwrap();
+        let bits =
+            |doubles: &[f64]| -> Vec<u64> { doubles.iter().map(|one| one.to_bits()).collect() };
+        let direct: Vec<f64> = super::from_json(text.as_bytes()).unwrap();
+        let located: Vec<f64> = super::from_located(text.as_bytes()).unwrap();
+        let parsed = crate::value::nested::parse(text.as_bytes()).unwrap();
+        let parsed: Vec<f64> = serde_json::from_value(parsed).unwrap();
+        for (way, read) in [("direct", direct), ("located", located), ("parsed", parsed)] {
+            assert_eq!(bits(&read), bits(&doubles), "{way}");
+        }
+    }
+
     #[test]
     fn absent_null_and_value_stay_apart_in_patches() {
         for (text, expected) in [
