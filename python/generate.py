@@ -654,6 +654,8 @@ def given(python: str, records: dict[str, Record]) -> str:
     found = re.fullmatch(r"dict\[str, (.*)\]", python)
     if found:
         return f"Mapping[str, {given(found[1], records)}]"
+    if python == "Status":
+        return "Status | StatusType | Mapping[str, Any]"
     if python in records:
         return f"{python} | Mapping[str, Any]"
     return {"datetime": "datetime | str", "float": "float"}.get(python, python)

@@ -12,8 +12,9 @@ use stationdb::arrow::array::{
     RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, new_empty_array,
 };
-use stationdb::arrow::compute::concat;
-use stationdb::arrow::datatypes::{Field, Schema, UInt8Type};
+use stationdb::arrow::compute::{concat, take};
+use stationdb::arrow::datatypes::{DataType, Field, Schema, UInt8Type};
+use stationdb::arrow::error::ArrowError;
 use stationdb::chrono::{DateTime, NaiveDate, Utc};
 use stationdb::{Error, Place};
 
@@ -64,18 +65,45 @@ pub fn batch(py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<RecordBatch> 
 fn arrow(values: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let reader = values.extract::<AnyArray>()?.into_reader()?;
     let field = reader.field();
+    let decoded = |chunk: Result<ArrayRef, ArrowError>| chunk.and_then(|chunk| decoded(&chunk));
     let chunks = values
         .py()
-        .detach(|| reader.collect::<Result<Vec<_>, _>>())
+        .detach(|| reader.map(decoded).collect::<Result<Vec<_>, _>>())
         .map_err(|error| invalid(values.py(), error.to_string()))?;
     if let [one] = chunks.as_slice() {
         return Ok(one.clone());
     }
     let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
     if chunks.is_empty() {
-        return Ok(new_empty_array(field.data_type()));
+        return Ok(new_empty_array(decoded_type(field.data_type())));
     }
     concat(&chunks).map_err(|error| invalid(values.py(), error.to_string()))
+}
+
+/// The type of the values of a dictionary that has no texts, as of the categories of pandas. Those
+/// with texts are taken by the library, and other types are kept.
+pub fn decoded_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) if !is_text(values) => values,
+        other => other,
+    }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// The values of a dictionary that has no texts; another array as it is.
+///
+/// # Errors
+/// A key that is beyond the values.
+pub fn decoded(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.as_any_dictionary_opt() {
+        Some(dictionary) if !is_text(dictionary.values().data_type()) => {
+            take(dictionary.values(), dictionary.keys(), None)
+        }
+        _ => Ok(array.clone()),
+    }
 }
 
 /// The numbers of an array of one dimension, without a copy. They must not change meanwhile.
@@ -208,7 +236,11 @@ fn plain<'py>(values: &Bound<'py, PyAny>) -> PyResult<Vec<Option<Bound<'py, PyAn
         let value = if value.is_none() {
             None
         } else if Kind::of_value(&value).is_none() && value.hasattr(intern!(py, "dtype"))? {
-            Some(value.call_method0(intern!(py, "item"))?)
+            Some(if is_time64(&value)? {
+                value
+            } else {
+                value.call_method0(intern!(py, "item"))?
+            })
         } else {
             Some(value)
         };
@@ -217,12 +249,24 @@ fn plain<'py>(values: &Bound<'py, PyAny>) -> PyResult<Vec<Option<Bound<'py, PyAn
     Ok(found)
 }
 
+/// Whether a scalar of numpy is a time or a span of time, which `item` may make a number.
+fn is_time64(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    let Some(kind) = value.getattr(intern!(py, "dtype"))?.getattr_opt(intern!(py, "kind"))? else {
+        return Ok(false);
+    };
+    Ok(matches!(kind.extract::<&str>(), Ok("M" | "m")))
+}
+
 fn inferred(values: &[Option<Bound<'_, PyAny>>], name: &str) -> PyResult<Option<Kind>> {
     let mut kind = None;
     for (row, value) in values.iter().enumerate() {
         let Some(value) = value else { continue };
         let Some(found) = Kind::of_value(value) else {
-            let why = "a table keeps bool, int, float, str and datetime; convert it";
+            let why = match is_time64(value) {
+                Ok(true) => "a time of numpy among other values; give an array of datetime64",
+                _ => "a table keeps bool, int, float, str and datetime; convert it",
+            };
             return Err(misfit(value, row, name, why));
         };
         kind = match (kind, found) {
@@ -264,9 +308,10 @@ fn list(values: &Bound<'_, PyAny>, name: &str, data_type: Option<&str>) -> PyRes
             .collect::<Int64Array>(),
         ),
         Kind::Float => Arc::new(
-            cells(&values, name, kind, |value| {
-                let is_number = matches!(Kind::of_value(value), Some(Kind::Int | Kind::Float));
-                is_number.then(|| value.extract::<f64>()).transpose()
+            cells(&values, name, kind, |value| match Kind::of_value(value) {
+                Some(Kind::Int) => whole(value, data_type == Some("FLOAT32")).map(Some),
+                Some(Kind::Float) => value.extract().map(Some),
+                _ => Ok(None),
             })?
             .into_iter()
             .collect::<Float64Array>(),
@@ -290,10 +335,29 @@ fn list(values: &Bound<'_, PyAny>, name: &str, data_type: Option<&str>) -> PyRes
     })
 }
 
+/// A whole number as the float that equals it.
+fn whole(value: &Bound<'_, PyAny>, is_short: bool) -> PyResult<f64> {
+    let exact = value.extract::<i64>().ok().filter(|whole| {
+        let float = *whole as f64;
+        let float = if is_short { f64::from(float as f32) } else { float };
+        float as i128 == i128::from(*whole)
+    });
+    exact.map(|whole| whole as f64).ok_or_else(|| {
+        let kind = if is_short { "FLOAT32" } else { "FLOAT64" };
+        let told = format!("no {kind} equals the whole number; give float(value), which rounds it");
+        invalid(value.py(), told)
+    })
+}
+
 /// Days since 1970.
 fn days(date: NaiveDate) -> i32 {
     let since = date.signed_duration_since(NaiveDate::default()).num_days();
     i32::try_from(since).unwrap_or(i32::MAX)
+}
+
+/// The beginning of a day in UTC, in microseconds since 1970.
+fn midnight(date: NaiveDate) -> i64 {
+    i64::from(days(date)).saturating_mul(86_400_000_000)
 }
 
 fn cells<'py, T>(
@@ -318,7 +382,8 @@ fn moments(values: &[Option<Bound<'_, PyAny>>], name: &str) -> PyResult<ArrayRef
     let mut is_nanos = false;
     let micros = cells(values, name, Kind::Time, |value| {
         if !value.is_instance_of::<PyDateTime>() {
-            return Ok(None);
+            let is_date = value.is_instance_of::<PyDate>();
+            return is_date.then(|| value.extract().map(midnight)).transpose();
         }
         let py = value.py();
         if value.getattr(intern!(py, "tzinfo"))?.is_none() {

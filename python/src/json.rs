@@ -13,10 +13,11 @@ pub fn to_python(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Py<P
     Ok(pythonize(py, value)?.unbind())
 }
 
-/// A Python object as JSON. `what` names it in errors.
+/// A Python object as JSON, in which NaN and infinities become null: the package refuses them where
+/// a value is compared. `what` names the object in errors.
 ///
 /// # Errors
-/// `InvalidArgument` for an object that JSON has not, such as `NaN` or a set.
+/// `InvalidArgument` for an object that JSON has not, such as a set.
 fn from_python(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Value> {
     depythonize(object).map_err(|error| {
         invalid(

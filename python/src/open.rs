@@ -129,6 +129,14 @@ impl Open {
         state.transactions.push(Arc::downgrade(slot));
     }
 
+    /// Whether another thread has an open transaction, and this one has none.
+    pub fn has_transactions_elsewhere(&self) -> bool {
+        let all = lock(&self.state).transactions.clone();
+        let mut open =
+            all.iter().filter_map(Weak::upgrade).filter(|slot| slot.is_open()).peekable();
+        open.peek().is_some() && open.all(|slot| !slot.is_of_this_thread())
+    }
+
     /// Whether this thread has an open transaction.
     pub fn has_transaction_here(&self) -> bool {
         let all = lock(&self.state).transactions.clone();

@@ -15,12 +15,12 @@ use stationdb::results::{
 use stationdb::serde_json::Value;
 use stationdb::specifications::ConditionPoint;
 use stationdb::tables::TableId;
-use stationdb::{Error, from_json};
+use stationdb::{Error, Result, from_json};
 
 use crate::errors::{closed, raised};
 use crate::json::{request, to_python};
 use crate::lock::lock;
-use crate::long::short;
+use crate::long::{Watch, long, short};
 use crate::open::{Call, Held};
 use crate::session::{Caller, SessionCore};
 
@@ -226,6 +226,23 @@ impl RunCore {
         *lock(&self.slot.0) = State::Here(run.clone());
         Ok((call, run))
     }
+
+    /// A write of the run. The one that waits for a transaction finds the run again, with a control
+    /// that Ctrl-C cancels.
+    fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: &Run,
+        work: impl FnOnce(&Run) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        if !self.caller.may_wait_long(py) {
+            return short(py, || work(run));
+        }
+        let (_call, session) = self.caller.begin(py)?;
+        long(py, Watch::new(self.caller.timeout()), |control| {
+            work(&Run::resume(&session.with_control(control), &self.id)?)
+        })
+    }
 }
 
 /// Begins a run, durably.
@@ -257,7 +274,15 @@ pub fn begin_run(
     for (key, value) in asked.properties {
         start = start.property(key, value);
     }
-    Ok(RunCore::new(caller, short(py, || start.start(&session))?))
+    if !caller.may_wait_long(py) {
+        return Ok(RunCore::new(caller, short(py, || start.start(&session))?));
+    }
+    // The control is that of this call alone, so the run is found again without it.
+    let begun = long(py, Watch::new(caller.timeout()), |control| {
+        let begun = start.start(&session.with_control(control))?;
+        Run::resume(&session, begun.id())
+    })?;
+    Ok(RunCore::new(caller, begun))
 }
 
 /// Finds a run again that nobody has ended.
@@ -279,7 +304,7 @@ struct Whole {
 /// Stores results with their steps in one commit, of JSON as text. Returns what became of them.
 #[pyfunction]
 pub fn append_results(py: Python<'_>, session: &SessionCore, json: &str) -> PyResult<Py<PyAny>> {
-    let made = session.caller.short(py, |services| {
+    let made = session.caller.write(py, |services, _| {
         let whole: Vec<Whole> = from_json(json.as_bytes())?;
         let results: Vec<ResultWithSteps> = whole
             .into_iter()
@@ -309,7 +334,7 @@ impl RunCore {
         let spec: StepSpec = request(asked, "step")?;
         let measurements = measurements.into_iter().map(taken).collect::<PyResult<Vec<Taken>>>()?;
         let (_call, run) = self.run(py)?;
-        let step = short(py, || {
+        let step = self.write(py, &run, |run| {
             let (name, parent) = (spec.name.clone(), spec.parent.clone());
             let sequence = parent.map(|id| run.resume_sequence(&id)).transpose()?;
             let step = match &sequence {
@@ -329,7 +354,7 @@ impl RunCore {
         parent: Option<String>,
     ) -> PyResult<String> {
         let (_call, run) = self.run(py)?;
-        short(py, || {
+        self.write(py, &run, |run| {
             let parent = parent.map(|id| run.resume_sequence(&id)).transpose()?;
             let sequence = match &parent {
                 Some(parent) => parent.sequence(name)?,
@@ -348,7 +373,7 @@ impl RunCore {
     ) -> PyResult<Py<PyAny>> {
         let status: Option<Status> = status.map(|status| request(status, "status")).transpose()?;
         let (_call, run) = self.run(py)?;
-        let step = short(py, || {
+        let step = self.write(py, &run, |run| {
             let sequence = run.resume_sequence(&id)?;
             match status {
                 Some(status) => sequence.finish_as(status),
@@ -365,12 +390,12 @@ impl RunCore {
 
     fn attach_file(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         let (_call, run) = self.run(py)?;
-        short(py, || run.attach_file(&FileId::from(id)))
+        self.write(py, &run, |run| run.attach_file(&FileId::from(id)))
     }
 
     fn attach_table(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         let (_call, run) = self.run(py)?;
-        short(py, || run.attach_table(&TableId::from(id)))
+        self.write(py, &run, |run| run.attach_table(&TableId::from(id)))
     }
 
     /// Ends the run with the status, or with that of its steps. Returns its result.
@@ -383,10 +408,18 @@ impl RunCore {
             let told = "another thread stores a step of the run; let it end first";
             return Err(raised(py, &Error::conflict(told)));
         };
-        let result = short(py, || match status {
+        let finish = |run: Run| match status {
             Some(status) => run.finish_as(status),
             None => run.finish(),
-        })?;
+        };
+        let result = if self.caller.may_wait_long(py) {
+            let (_call, session) = self.caller.begin(py)?;
+            long(py, Watch::new(self.caller.timeout()), |control| {
+                finish(Run::resume(&session.with_control(control), &self.id)?)
+            })?
+        } else {
+            short(py, || finish(run))?
+        };
         *lock(&self.slot.0) = State::Ended;
         to_python(py, &result)
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde::de::DeserializeOwned;
 use stationdb::arrow::datatypes::SchemaRef;
 use stationdb::by_name::{Services, operations};
@@ -14,7 +15,7 @@ use stationdb::{Control, Error, OwnedTransaction, Result, Session};
 
 use crate::errors::{ended, raised};
 use crate::json::request;
-use crate::long::{self, Signals, Stoppable, Watch, long, short};
+use crate::long::{self, Signals, Stoppable, Watch, is_main, long, short};
 use crate::open::{Call, Held as _, Open, SessionSlot, SessionSpec, TransactionSlot};
 use crate::record_view::{RecordView, Wire};
 use crate::rows::{RowsCore, Source};
@@ -170,6 +171,27 @@ impl Caller {
         Ok((done, signals, control))
     }
 
+    /// A write. While another thread has a transaction, a write of the main thread waits for its
+    /// turn on another thread, so that Ctrl-C ends it. `work` is told whether it is on the main one.
+    pub fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&dyn Services, bool) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        if self.may_wait_long(py) {
+            return self.long(py, None, |services, _| work(services, false));
+        }
+        let is_main = is_main(py);
+        self.short(py, |services| work(services, is_main))
+    }
+
+    /// Whether a write of this thread would wait for the transaction of another one, and Ctrl-C for
+    /// the write. One that would wait for its own transaction is refused by the library, which knows
+    /// it by its thread.
+    pub fn may_wait_long(&self, py: Python<'_>) -> bool {
+        self.transaction.is_none() && is_main(py) && self.open.has_transactions_elsewhere()
+    }
+
     /// A call that ends soon, or that has to work on the thread of its caller.
     pub fn short<T: Send>(
         &self,
@@ -204,7 +226,7 @@ impl SessionCore {
         if may_be_long(operation) {
             self.caller.read(py, |services, _| answer(services))
         } else {
-            self.caller.short(py, answer)
+            self.caller.write(py, |services, _| answer(services))
         }
     }
 
@@ -272,17 +294,30 @@ impl SessionCore {
         self.answer(py, operation, arguments)
     }
 
-    /// The record with this id, of an operation that [`record`] knows.
-    fn view(&self, py: Python<'_>, operation: &str, id: &str) -> PyResult<RecordView> {
+    /// The record with this id, of an operation that [`record`] knows. `spelling` has the wire
+    /// spelling of each attribute.
+    fn view(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        id: &str,
+        spelling: Py<PyDict>,
+    ) -> PyResult<RecordView> {
         let found = self.caller.short(py, |services| record(services, operation, id))?;
-        Ok(RecordView::new(found))
+        Ok(RecordView::new(found, spelling))
     }
 
     /// A step, which is known by its result too.
-    fn view_step(&self, py: Python<'_>, result_id: &str, step_id: &str) -> PyResult<RecordView> {
+    fn view_step(
+        &self,
+        py: Python<'_>,
+        result_id: &str,
+        step_id: &str,
+        spelling: Py<PyDict>,
+    ) -> PyResult<RecordView> {
         let result_id = TestResultId::from(result_id);
         let found = self.caller.short(py, |services| services.get_step(&result_id, step_id))?;
-        Ok(RecordView::new(Box::new(found)))
+        Ok(RecordView::new(Box::new(found), spelling))
     }
 
     /// As `view`, with all members as a dict.

@@ -30,7 +30,6 @@ use crate::columns;
 use crate::content::{FileReader, FileWriter};
 use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
-use crate::long::is_main;
 use crate::rows::{RowsCore, Source};
 use crate::session::SessionCore;
 
@@ -133,6 +132,52 @@ fn nanos(times: &[DateTime<Utc>]) -> Result<Vec<i64>> {
     times.iter().map(nanos).collect()
 }
 
+/// Batches whose dictionaries have only texts: others are decoded.
+struct Decoded {
+    reader: Box<dyn RecordBatchReader + Send>,
+    schema: SchemaRef,
+}
+
+impl Decoded {
+    /// The batches of `reader`, which is passed through where it has no other dictionaries.
+    fn of(reader: Box<dyn RecordBatchReader + Send>) -> Box<dyn RecordBatchReader + Send> {
+        let before = reader.schema();
+        let field = |field: &Arc<Field>| {
+            let data_type = columns::decoded_type(field.data_type());
+            if data_type == field.data_type() {
+                return field.clone();
+            }
+            Arc::new(field.as_ref().clone().with_data_type(data_type.clone()))
+        };
+        let fields: Vec<_> = before.fields().iter().map(field).collect();
+        let schema = Schema::new_with_metadata(fields, before.metadata().clone());
+        if schema == *before {
+            return reader;
+        }
+        Box::new(Self { reader, schema: Arc::new(schema) })
+    }
+
+    fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let arrays = batch.columns().iter().map(columns::decoded).collect::<Result<_, _>>()?;
+        RecordBatch::try_new(self.schema.clone(), arrays)
+    }
+}
+
+impl Iterator for Decoded {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.reader.next()?;
+        Some(next.and_then(|batch| self.batch(&batch)))
+    }
+}
+
+impl RecordBatchReader for Decoded {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
 /// The name of each column, and its type: that of Arrow, or the one that pandas keeps as numbers.
 fn described(schema: &Schema) -> Vec<(String, String)> {
     let field = |field: &Arc<Field>| {
@@ -168,7 +213,7 @@ impl Input {
     /// The rows of an object with the Arrow C data interface.
     #[staticmethod]
     fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let reader = data.extract::<AnyRecordBatch>()?.into_reader()?;
+        let reader = Decoded::of(data.extract::<AnyRecordBatch>()?.into_reader()?);
         Ok(Self { schema: reader.schema(), reader: std::sync::Mutex::new(Some(reader)) })
     }
 
@@ -217,8 +262,7 @@ impl TableCore {
             return Err(raised(py, &Error::conflict("these rows were appended already")));
         };
         let mut exception = None;
-        let is_main = is_main(py);
-        let done = self.session.get().caller.short(py, |services| {
+        let done = self.session.get().caller.write(py, |services, is_main| {
             let mut batches = Foreign { reader, is_main, count: 0, raised: &mut exception };
             services.append_batches(&self.id, &mut batches, end)
         });
@@ -256,7 +300,7 @@ impl TableCore {
             waveform = waveform.y(name, samples);
         }
         let caller = &self.session.get().caller;
-        caller.short(py, |services| services.append_waveform(&self.id, &waveform))
+        caller.write(py, |services, _| services.append_waveform(&self.id, &waveform))
     }
 
     /// Rows as a stream.

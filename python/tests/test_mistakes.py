@@ -156,7 +156,7 @@ MISTAKES: list[Mistake] = [
     ("an index of periods", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=pd.period_range("2024", periods=1, freq="D", name="t"))), Invalid, "to_timestamp"),
     ("a column of periods", lambda p: p.loop.append({"t": pd.Series(pd.period_range("2024", periods=1, freq="D")), "volts": [1.0]}), Invalid, "to_timestamp"),
     ("a list of periods", lambda p: p.loop.append([{"t": pd.Period("2024-01"), "volts": 1.0}]), Invalid, "to_timestamp"),
-    ("periods as objects", lambda p: p.loop.append({"t": pd.period_range("2024", periods=1, freq="D").to_numpy(), "volts": [1.0]}), Invalid, "Period"),
+    ("periods as objects", lambda p: p.loop.append({"t": pd.period_range("2024", periods=1, freq="D").to_numpy(), "volts": [1.0]}), Invalid, "to_timestamp"),
     ("periods in Arrow", lambda p: p.loop.append(pyarrow.Table.from_pandas(pd.DataFrame({"t": pd.period_range("2024", periods=1, freq="D"), "volts": [1.0]}))), Invalid, "to_timestamp"),
     ("unnamed pandas index", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=[5])), Invalid, "rename_axis"),
     ("pandas column of numbers", lambda p: p.loop.append(pd.DataFrame([[1, 2.0]])), Invalid, "frame.columns"),
@@ -169,6 +169,8 @@ MISTAKES: list[Mistake] = [
     ("waveform of two dimensions", lambda p: p.loop.append_waveform({"volts": np.zeros((2, 2))}, dt=1), Invalid, "dimension"),
     ("waveform of texts", lambda p: p.loop.append_waveform({"volts": ["a"]}, dt=1), Invalid, "numbers"),
     ("waveform of unsigned", lambda p: p.loop.append_waveform({"volts": T.astype("u4")}, dt=1), Invalid, "astype"),
+    ("waveform of a scalar", lambda p: p.loop.append_waveform({"volts": 3.0}, dt=1), Invalid, "shape"),
+    ("dt NaN", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=float("nan")), Invalid, "finite"),
     ("empty waveform", lambda p: p.loop.append_waveform({"volts": np.array([])}, dt=1), Invalid, "empty"),
     ("dt 0", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=0), Invalid, "dt"),
     ("fraction without a unit", lambda p: p.loop.append_waveform({"volts": T * 1.0}, dt=0.5), Invalid, "unit"),
@@ -182,6 +184,17 @@ MISTAKES: list[Mistake] = [
     ("bound without a zone", lambda p: p.loop.rows(start=datetime(2024, 1, 1)), Invalid, "timezone.utc"),
     ("columns of numbers", lambda p: p.loop.rows([1]), Invalid, "names"),  # type: ignore[list-item]
     ("limit as a text", lambda p: p.loop.rows(limit="5"), Invalid, "whole number"),  # type: ignore[arg-type]
+    ("negative limit", lambda p: p.loop.rows(limit=-1), Invalid, "limit is -1"),
+    ("infinity in a filter", lambda p: p.loop.rows(where=("volts < @0", float("inf"))), Invalid, "@0 is inf"),
+    ("NaN in a filter", lambda p: p.loop.decimate(where=("volts == @0", float("nan"))), Invalid, "@0 is nan"),
+    ("NaN in a deletion", lambda p: p.loop.delete_rows(("volts == @0", float("nan"))), Invalid, "@0 is nan"),
+    ("NaN in a query", lambda p: p.db.results.query("totalTimeInSeconds < @0", float("nan")), Invalid, "@0 is nan"),
+    ("NaN in a filter of measurements", lambda p: p.db.results.measurements(filter=("name == @0", float("nan"))), Invalid, "@0 is nan"),
+    ("NaT in a filter", lambda p: p.loop.rows(where=("t == @0", np.datetime64("NaT"))), Invalid, "no time"),
+    ("points of a float", lambda p: p.loop.decimate(points=10.0), Invalid, "points is 10.0"),  # type: ignore[arg-type]
+    ("changes before the first", lambda p: p.db.changes(since=-1), Invalid, "since is -1"),
+    ("changes since a fraction", lambda p: p.db.changes(since=1.5), Invalid, "since is 1.5"),  # type: ignore[arg-type]
+    ("changes of the future", lambda p: p.db.changes(since=10**12), Invalid, "another store"),
     ("rows read twice", Place.read_twice, errors.ConflictError, "read once"),
     ("unknown method", lambda p: p.loop.decimate(method="mean"), Invalid, "maxmin"),
     ("decimating a text", lambda p: p.typed("STRING").decimate(), Invalid, "numbers"),
@@ -201,6 +214,10 @@ MISTAKES: list[Mistake] = [
     ("a time without a zone in a record", lambda p: p.db.results.create(program_name="x", started_at=datetime(2024, 1, 1)), Invalid, "timezone.utc"),
     ("key of a number", lambda p: p.db.products.create(part_number="x", properties={1: "a"}), Invalid, "texts"),  # type: ignore[dict-item]
     ("NaN in a record", lambda p: p.db.products.create(part_number="x", properties={"k": float("nan")}), Invalid, "NaN"),  # type: ignore[dict-item]
+    ("a lone surrogate in a record", lambda p: p.db.products.create(part_number="A\udc80"), Invalid, "decode the bytes"),
+    ("a status of a record", lambda p: p.db.results.create(program_name="x", status="PASST"), Invalid, "PASST"),  # type: ignore[arg-type]
+    ("a member of a view", lambda p: p.db.products.view(p.product.id or "").part_numbr, AttributeError, "part_number"),
+    ("a file of a number", lambda p: p.db.files.writer("x").write(5), TypeError, "bytes"),
     ("missing id", lambda p: p.db.products.get("018f6d2a-0000-8000-8000-000000000001"), errors.NotFoundError, ""),
     ("malformed id", lambda p: p.db.products.get("x"), errors.Error, ""),
     ("record as an id", lambda p: p.db.products.delete(p.product), Invalid, "record.id"),  # type: ignore[arg-type]
@@ -234,7 +251,6 @@ MISTAKES: list[Mistake] = [
     ("a transaction without with", lambda p: p.db.transaction().products.create(part_number="x"), errors.ConflictError, "with db.transaction()"),
     ("SQL in a transaction", lambda p: p.db.transaction().__enter__().sql("select 1"), errors.UnsupportedError, "transaction"),
     ("wrong search", lambda p: p.db.search('"open'), Invalid, ""),
-    ("changes before the log", lambda p: p.db.changes(since=-1), OverflowError, ""),
 ]
 
 

@@ -331,6 +331,141 @@ def test_one_bad_measurement_of_a_fixture_fails_the_result(tmp_path: Path) -> No
         assert parameters is not None and parameters[0]["status"] == "Failed"
 
 
+BAD = """
+    import decimal
+    import io
+
+    def test_text_for_bytes(attach):
+        attach(io.StringIO("text"), name="t.txt")
+
+    def test_number_for_bytes(attach):
+        attach(5)
+
+    def test_long_number(measure):
+        measure("i", 10**400)
+
+    def test_serial_number(measure):
+        measure("uid", 9007199254740993)
+
+    def test_limit(measure):
+        measure("i", 1.0, low=2**53 + 1)
+
+    def test_decimal(measure, attach):
+        assert measure("d", decimal.Decimal("5.01"), low=5, high=decimal.Decimal("5.1")).passed
+        measure("n", 2**60)
+        attach(bytearray(b"ab"), name="a.bin")
+        attach(io.BytesIO(b"cd"), name="c.bin")
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_what_cannot_be_stored_fails_its_test_alone(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(BAD))
+    done = pytest_run("test_it.py", "--stationdb", "station", *workers, cwd=tmp_path)
+    assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout
+    assert "5 failed, 1 passed" in done.stdout and "give it as text" in done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        result = db.results.query().one()
+        assert result.status is not None and result.status.status_type == "FAILED"
+        found = {(one.name or "").rpartition("::")[2]: one for one in db.steps.query()}
+        good = found.pop("test_decimal")
+        assert all(one.status and one.status.status_type == "FAILED" for one in found.values())
+        assert len(found) == 5 and good.data is not None
+        told = [one["measurement"] for one in good.data.parameters or []]
+        assert told == ["5.01", str(2**60)]
+        assert sorted(db.files.read(one) for one in result.file_ids or []) == [b"ab", b"cd"]
+
+
+def test_a_measurement_of_any_number_has_a_status() -> None:
+    from stationdb.pytest_plugin import Measurement
+
+    assert Measurement(name="i", value=10**400, high=1.0).status == "Failed"
+    assert Measurement(name="i", value=-(10**400), high=1.0).status == "Passed"
+
+
+#: What pytest-rerunfailures does: a failed attempt is reported as "rerun", without its teardown.
+RERUN = """
+    from _pytest.runner import runtestprotocol
+
+    def pytest_runtest_protocol(item, nextitem):
+        hooks, where = item.ihook, {"nodeid": item.nodeid, "location": item.location}
+        hooks.pytest_runtest_logstart(**where)
+        for attempt in range(3):
+            for report in runtestprotocol(item, nextitem=nextitem, log=False):
+                if report.failed and attempt < 2:
+                    report.outcome = "rerun"
+                hooks.pytest_runtest_logreport(report=report)
+                if report.outcome == "rerun":
+                    break
+            else:
+                break
+            item._initrequest()
+        hooks.pytest_runtest_logfinish(**where)
+        return True
+"""
+FLAKY = """
+    attempts = []
+
+    def test_flaky(measure):
+        attempts.append(1)
+        measure("V", len(attempts), low=2)
+
+    def test_never(measure):
+        measure("V", 0, low=1)
+
+    def test_other(measure):
+        measure("V", 3, low=2)
+"""
+
+
+def test_an_attempt_that_is_repeated_is_no_step(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(textwrap.dedent(RERUN))
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(FLAKY))
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert "INTERNALERROR" not in done.stdout and "1 failed, 2 passed" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        steps = {(one.name or "").rpartition("::")[2]: one for one in db.steps.query()}
+        assert len(steps) == 3
+        seen = {}
+        for name, step in steps.items():
+            assert step.status is not None and step.data is not None
+            values = [one["measurement"] for one in step.data.parameters or []]
+            seen[name] = (step.status.status_type, values)
+        assert seen == {
+            "test_flaky": ("PASSED", ["2"]),
+            "test_never": ("FAILED", ["0"]),
+            "test_other": ("PASSED", ["3"]),
+        }
+        flaky = steps["test_flaky"].data
+        assert flaky is not None and "ended as rerun: V = 1 is below 2" in (flaky.text or "")
+
+
+#: A plugin whose outcome of a report ends the run with an internal error.
+BROKEN = """
+    import pytest
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(report):
+        if report.when == "call" and "second" in report.nodeid:
+            raise RuntimeError("broken plugin")
+
+    def pytest_sessionfinish(session):
+        run = session.config.pluginmanager.get_plugin("stationdb-run")
+        # As a full disk would.
+        run._store = lambda nodeid: (_ for _ in ()).throw(OSError("no space"))
+"""
+
+
+def test_a_result_ends_whatever_fails(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(textwrap.dedent(BROKEN))
+    (tmp_path / "test_it.py").write_text("def test_first(): pass\ndef test_second(): pass\n")
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert done.returncode != 0 and "broken plugin" in done.stdout, done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        result = db.results.query().one()
+        assert result.status is not None and result.status.status_type == "ERRORED"
+
+
 def test_where_nothing_runs_nothing_is_stored(tmp_path: Path) -> None:
     done = pytest_run("test_mistyped.py", "--stationdb", "station", cwd=tmp_path)
     assert done.returncode == 4, done.stdout

@@ -13,13 +13,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 import stationdb
 from stationdb import errors
 
+#: Its stubs know fewer values than it takes.
+pa: Any = pyarrow
 
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
@@ -106,6 +110,94 @@ def test_ctrl_c_ends_a_call(
     # A transaction was taken back, and its turn to write is free.
     assert db.products.query().count() == 0
     db.products.create(part_number="after it")
+
+
+def run_of(db: stationdb.Store) -> stationdb.Run:
+    """A run that is in progress, begun once."""
+    for one in db.results.unfinished_runs():
+        return db.results.resume(one.id or "")
+    return db.results.begin("P-1", "SN-1", "Final")
+
+
+#: Writes of the main thread that wait for a transaction of another one.
+WAITING: dict[str, Callable[[stationdb.Store, stationdb.Table], object]] = {
+    "record": lambda db, _: db.products.create(part_number="waits"),
+    "append": lambda _, table: table.append({"t": [9], "volts": [0.5]}),
+    "first append": lambda db, _: db.tables.create("waits", index="t").append({"t": [1]}),
+    "waveform": lambda _, table: table.append_waveform({"volts": np.ones(3)}, dt=1, t0=50),
+    "results": lambda db, _: db.results.append_many([{"programName": "x", "status": "DONE"}]),
+    "run": lambda db, _: db.results.begin("P-1", "SN-1", "Final"),
+    "step": lambda db, _: run_of(db).step("Power").measure("VOUT", 5).finish(),
+    "sequence": lambda db, _: run_of(db).sequence("Power"),
+    "end of a run": lambda db, _: run_of(db).finish(),
+    "upload": lambda db, _: db.files.upload(b"waits", name="x"),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of Unix")
+@pytest.mark.parametrize("write", WAITING)
+def test_ctrl_c_ends_a_write_that_waits(
+    db: stationdb.Store,
+    loop: stationdb.Table,
+    write: str,
+    interrupted: Callable[[Callable[[], object]], None],
+) -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with db.transaction() as tx:
+            tx.products.create(part_number="held")
+            begun.set()
+            done.wait(20)
+
+    if write in ("step", "sequence", "end of a run"):
+        run_of(db)
+    before = db.results.query().count()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    begun.wait(20)
+    try:
+        interrupted(lambda: WAITING[write](db, loop))
+    finally:
+        done.set()
+        thread.join()
+    # Nothing was written, and the same write is carried out afterwards.
+    parts = {one.part_number for one in db.products.query()}
+    assert "held" in parts and "waits" not in parts and len(loop) == 4
+    assert db.results.query().count() == before and db.files.query().count() == 0
+    assert db.steps.query().count() == 0 and before == len(db.results.unfinished_runs())
+    WAITING[write](db, loop)
+
+
+def test_a_write_waits_for_a_transaction_of_another_thread(
+    db: stationdb.Store, loop: stationdb.Table
+) -> None:
+    begun = threading.Event()
+
+    def hold() -> None:
+        with db.transaction() as tx:
+            tx.tables.get(loop.id).append({"t": [7], "volts": [0.5]})
+            begun.set()
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    begun.wait(20)
+    # Rows of Python code, which are read on the thread that waits.
+    frame = pa.table({"t": [8], "volts": [0.5]})
+    batches = (batch for batch in frame.to_batches())
+    loop.append(pa.RecordBatchReader.from_batches(frame.schema, batches))
+    thread.join()
+    assert loop.rows(start=7).to_numpy()["t"].tolist() == [7, 8]
+    # A transaction of the same thread is a mistake, also beside that of another one.
+    begun.clear()
+    thread = threading.Thread(target=hold)
+    with db.transaction() as tx:
+        tx.products.create(part_number="mine")
+        thread.start()
+        with pytest.raises(errors.ConflictError, match="transaction"):
+            loop.append({"t": [9], "volts": [0.5]})
+    thread.join()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of Unix")

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -94,6 +95,23 @@ def test_views_of_all_kinds(db: stationdb.Store) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="no text"):
         db.products.view(5)  # type: ignore[arg-type]
     assert db.products.get(uuid.UUID(product.id)) == product  # type: ignore[arg-type]
+
+
+def test_a_view_has_the_attributes_of_its_record(db: stationdb.Store) -> None:
+    product = db.products.create(part_number="P-1", properties={"lot": "7"})
+    view = db.products.view(product.id or "")
+    for name in ("id", "part_number", "keywords", "properties", "workspace"):
+        assert getattr(view, name) == getattr(product, name)
+    assert view.part_number == view["partNumber"] == "P-1"
+    # A member without a value is one.
+    assert view.family is None and product.family is None
+    with pytest.raises(AttributeError, match="part_number"):
+        view.partNumber  # noqa: B018
+    assert not hasattr(view, "colour") and hasattr(view, "name")
+    result = db.results.create(program_name="x", status="RUNNING", total_time_in_seconds=1.5)
+    assert db.results.view(result.id or "").total_time_in_seconds == 1.5
+    db.steps.create(result_id=result.id, step_id="s", name="s", step_type="T", status="PASSED")
+    assert db.steps.view("s").step_type == "T"
 
 
 def test_queries_as_frames(db: stationdb.Store) -> None:
@@ -265,6 +283,33 @@ def test_files(db: stationdb.Store, tmp_path: Path) -> None:
     db.files.delete(file.id or "")
     with pytest.raises(errors.NotFoundError):
         db.files.get(file.id or "")
+
+
+def test_a_writer_of_files_takes_bytes(db: stationdb.Store) -> None:
+    array = np.arange(4, dtype="i2")
+    with db.files.writer("x") as file:
+        given: list[Any] = [b"a", bytearray(b"b"), memoryview(b"c"), array]
+        for data in given:
+            assert file.write(data) == memoryview(data).nbytes
+        for wrong in (5, "text", [1, 2], None):
+            with pytest.raises(TypeError):
+                file.write(wrong)
+    assert db.files.read(file.id or "") == b"abc" + array.tobytes()
+
+
+def test_a_position_of_another_store_is_refused(db: stationdb.Store, tmp_path: Path) -> None:
+    for at in range(5):
+        db.products.create(part_number=f"P-{at}")
+        if at == 1:
+            db.backup(tmp_path / "copy")
+    kept = db.position()
+    assert list(db.changes(since=kept)) == []
+    assert len(list(db.changes(since=np.int64(kept - 1)))) == 1  # type: ignore[arg-type]
+    stationdb.restore(tmp_path / "copy", tmp_path / "again")
+    with stationdb.open(tmp_path / "again") as again:
+        with pytest.raises(errors.InvalidArgumentError, match="before it was restored"):
+            again.changes(since=kept)
+        assert len(list(again.changes(since=0))) >= 2
 
 
 def test_a_file_object_that_fails(db: stationdb.Store) -> None:

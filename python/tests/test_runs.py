@@ -243,6 +243,44 @@ def test_numbers_of_numpy_are_numbers(db: stationdb.Store) -> None:
     assert (count["measurement"], count["lowLimit"], count["status"]) == ("7", "7", "Passed")
 
 
+@pytest.mark.parametrize(
+    "number",
+    [2**53 + 1, -(2**53) - 1, 10**17 + 1, 10**400, 10**5000],
+    ids=["2^53", "negative", "10^17", "10^400", "10^5000"],
+)
+def test_whole_numbers_are_kept_or_refused(db: stationdb.Store, number: int) -> None:
+    step = db.results.begin("P-1", "SN-1", "Final").step("ids")
+    for wrong in (
+        {"value": number},
+        {"value": 1, "equals": number},
+        {"value": 1, "low": number},
+        {"value": 1, "high": number},
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match="give it as text"):
+            step.measure("uid", **wrong)  # type: ignore[arg-type]
+    for value in (number, np.int64(2**53 + 1), float("nan"), float("inf")):
+        with pytest.raises(errors.InvalidArgumentError, match="'load'"):
+            step.condition("load", value)  # type: ignore[arg-type]
+    stored = step.measure("near", 2**53, equals=2**53).measure("id", "9007199254740993").finish()
+    assert status(stored) == "PASSED" and stored.data is not None
+    found = [one["measurement"] for one in stored.data.parameters or []]
+    assert len(found) == 2 and float(found[0]) == 2**53 and found[1] == "9007199254740993"
+
+
+def test_a_status_is_its_type(db: stationdb.Store) -> None:
+    result = db.results.create(program_name="x", status="RUNNING")
+    assert status(result) == "RUNNING"
+    step = db.steps.create(result_id=result.id, step_id="s", name="s", status="FAILED")
+    assert status(step) == "FAILED"
+    assert status(db.steps.update("s", status="PASSED")) == "PASSED"
+    assert status(db.results.update(result.id or "", status="PASSED")) == "PASSED"
+    made = db.results.create_many([{"programName": "y", "status": "DONE"}]).require_all()
+    assert status(made[0]) == "DONE"
+    whole = ({"programName": "z", "status": "PASSED"}, [{"name": "s", "status": "SKIPPED"}])
+    done = db.results.append_many([whole]).require_all()
+    assert status(db.steps.query("resultId == @0", done[0].id).one()) == "SKIPPED"
+
+
 def test_a_result_with_steps_is_whole_or_refused(db: stationdb.Store) -> None:
     whole = {"programName": "P", "status": {"statusType": "PASSED"}, "steps": [{"name": "Power"}]}
     with pytest.raises(errors.InvalidArgumentError, match="append_many"):

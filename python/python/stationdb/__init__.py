@@ -23,7 +23,8 @@ from ._session import Services, Session, Transaction
 from ._sets import list_backups, prune_set, restore_from_set, verify_set
 from ._stationdb import HAS_SQL, __version__
 from ._store import Store, look, open, restore, salvage
-from ._tables import Table, Tables, TableWriter, Waveform
+from ._tables import Table, Tables, Waveform
+from ._writer import TableWriter
 from .errors import Error
 
 

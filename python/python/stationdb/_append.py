@@ -26,6 +26,9 @@ def rows_of(data: Any, types: Callable[[], Types]) -> Input:
     if isinstance(data, Mapping):
         return _columns(data, types)
     if _is_arrow(data):
+        if module == "polars" and "Null" in map(str, getattr(data, "dtypes", ())):
+            # Its nulls without a type are no valid Arrow.
+            return _columns({one.name: one for one in data.iter_columns()}, types)
         return _arrow(data)
     names = getattr(getattr(data, "dtype", None), "names", None)
     if names:
@@ -59,11 +62,15 @@ def _arrow(data: Any) -> Input:
         if arrow == "pandas.period":
             raise _periods(name)
     if any(name.startswith("__index_level_") for name, _ in rows.columns):
-        raise InvalidArgumentError(
-            "the index of the data frame has no name, so it is no column; name it, as in "
-            'frame.rename_axis("t"), or leave it out with frame.reset_index(drop=True)'
-        )
+        raise _unnamed_index()
     return rows
+
+
+def _unnamed_index() -> InvalidArgumentError:
+    return InvalidArgumentError(
+        "the index of the data frame has no name, so it is no column; name it, as in "
+        'frame.rename_axis("t"), or leave it out with frame.reset_index(drop=True)'
+    )
 
 
 def _periods(name: str) -> InvalidArgumentError:
@@ -87,26 +94,81 @@ def _pandas(data: Any, types: Callable[[], Types]) -> Input:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        if data.index.name is not None:
-            data = data.reset_index()
-        return _columns({name: data[name] for name in data.columns}, types)
+        return _columns(_columns_of(data), types)
     return _arrow(data)
+
+
+def _columns_of(data: Any) -> dict[str, Any]:
+    """The columns of a data frame with those of its index, as pyarrow would take them."""
+    is_plain = type(data.index).__name__ == "RangeIndex" and data.index.name is None
+    if not is_plain and any(name is None for name in data.index.names):
+        raise _unnamed_index()
+    if not is_plain:
+        data = data.reset_index()
+    if not data.columns.is_unique:
+        raise InvalidArgumentError(
+            f"the data frame has several columns of one name, among {list(data.columns)}; set "
+            "frame.columns"
+        )
+    return {name: data[name] for name in data.columns}
 
 
 def _columns(data: Mapping[Any, Any], types: Callable[[], Types]) -> Input:
     columns: list[_Column] = []
     known: Types | None = None
     for name, values in data.items():
-        if not isinstance(name, str):
-            raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
-        form, values = _form(name, values)
-        data_type = None
+        form, values, data_type = formed(name, values)
         if form == "values":
             if known is None:
                 known = types()
-            data_type = known.get(name)
+            data_type = known.get(name, data_type)
         columns.append((name, form, data_type, values))
     return Input.of_columns(columns)
+
+
+def widened(data: Any, types: Callable[[], Types]) -> Input | None:
+    """The rows of arrays again, with whole numbers as floats where the columns have floats.
+
+    None where there are none. Raises `InvalidArgumentError` for a whole number without an equal
+    float.
+    """
+    names = getattr(getattr(data, "dtype", None), "names", None)
+    if names:
+        data = {name: data[name] for name in names}
+    if not isinstance(data, Mapping):
+        return None
+    known = types()
+    again: dict[Any, Any] = {}
+    is_other = False
+    for name, values in data.items():
+        kind = known.get(name, "")
+        dtype = getattr(values, "dtype", None)
+        if kind.startswith("FLOAT") and getattr(dtype, "kind", "") in ("i", "u"):
+            form, found, _ = formed(name, values)
+            if form == "numbers":
+                values, is_other = _floats(name, found, kind), True
+        elif not hasattr(values, "__len__"):
+            # It was read once, and is empty now.
+            return None
+        again[name] = values
+    return _columns(again, types) if is_other else None
+
+
+def _floats(name: str, values: Any, kind: str) -> Any:
+    import numpy
+
+    floats = values.astype("float32" if kind == "FLOAT32" else "float64")
+    # A float beyond the type has no whole number of it.
+    is_beyond = floats >= 2.0 ** (8 * values.dtype.itemsize - (values.dtype.kind == "i"))
+    with numpy.errstate(invalid="ignore"):
+        inexact = is_beyond | (floats.astype(values.dtype) != values)
+    if inexact.any():
+        row = int(inexact.argmax())
+        raise InvalidArgumentError(
+            f"the whole number {values[row]} in row {row} of column {name!r} has no equal {kind}; "
+            "give values.astype(float), which rounds it"
+        )
+    return floats
 
 
 def _dicts(data: Iterable[Any], types: Callable[[], Types]) -> Input:
@@ -124,16 +186,23 @@ def _dicts(data: Iterable[Any], types: Callable[[], Types]) -> Input:
     return _columns(columns, types)
 
 
-def _form(name: str, values: Any) -> tuple[str, Any]:
-    """How the values of a column are given: arrow, numbers, a unit of time, or values."""
+def formed(name: Any, values: Any) -> tuple[str, Any, str | None]:
+    """How the values of a column are given: arrow, numbers, a unit of time, or values.
+
+    The type is that of values that may all be null.
+    """
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
     if str(getattr(values, "dtype", "")).startswith("period["):
         raise _periods(name)
+    if type(values).__module__.partition(".")[0] == "pandas":
+        return _series(name, values)
+    if _is_arrow(values):
+        if str(getattr(values, "dtype", "")) == "Null":
+            return "values", [None] * len(values), None
+        return "arrow", values, None
     if hasattr(values, "dtype") and hasattr(values, "ndim") and hasattr(values, "flags"):
         return _array(name, values)
-    if type(values).__module__.partition(".")[0] == "pandas":
-        return _form(name, values.to_numpy())
-    if _is_arrow(values):
-        return "arrow", values
     if isinstance(values, str | bytes) or isinstance(values, Mapping):
         raise InvalidArgumentError(
             f"column {name!r} is {_named(values)}; give an array or a list of its values"
@@ -142,25 +211,54 @@ def _form(name: str, values: Any) -> tuple[str, Any]:
         try:
             import numpy
         except ImportError:
-            return "values", list(values)
+            return "values", list(values), None
         return _array(name, numpy.asarray(values))
     if not isinstance(values, Iterable):
         raise InvalidArgumentError(
             f"column {name!r} is the single value {values!r}; give a list, as in [{values!r}], or a "
             "row as a dict in a list"
         )
-    values = list(values)
+    return _listed(name, list(values))
+
+
+def _listed(name: str, values: list[Any]) -> tuple[str, Any, str | None]:
     first = next((value for value in values if value is not None), None)
     if type(first).__name__ == "Period":
         raise _periods(name)
-    if getattr(getattr(first, "dtype", None), "kind", "") == "M":
+    kind = getattr(getattr(first, "dtype", None), "kind", "")
+    if kind == "M":
         import numpy
 
         return _array(name, numpy.array(values, dtype="datetime64"))
-    return "values", values
+    if kind == "m":
+        raise _unfit(name, getattr(first, "dtype", None))
+    return "values", values, None
 
 
-def _array(name: str, values: Any) -> tuple[str, Any]:
+def _series(name: str, given: Any) -> tuple[str, Any, str | None]:
+    """A column of pandas, whose missing values are null, as in a data frame."""
+    import numpy
+    import pandas
+
+    series = given if isinstance(given, pandas.Series) else pandas.Series(given)
+    dtype: Any = series.dtype
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        dtype = series.dtype
+    if isinstance(dtype, numpy.dtype) and (dtype.kind == "M" or not series.hasnans):
+        return _array(name, series.to_numpy())
+    gone = series.isna().to_numpy()
+    base = getattr(dtype, "numpy_dtype", dtype)
+    hint = _HINTS.get(getattr(base, "kind", ""))
+    if isinstance(base, numpy.dtype) and hint is not None and not gone.any():
+        return _array(name, series.to_numpy(dtype=base))
+    cells = series.astype(object).tolist()
+    values = [None if is_gone else cell for cell, is_gone in zip(cells, gone.tolist(), strict=True)]
+    form, values, _ = _listed(name, values)
+    return form, values, hint
+
+
+def _array(name: str, values: Any) -> tuple[str, Any, str | None]:
     if values.ndim != 1:
         raise InvalidArgumentError(
             f"column {name!r} has the shape {values.shape}; give an array of one dimension, as in "
@@ -168,30 +266,105 @@ def _array(name: str, values: Any) -> tuple[str, Any]:
         )
     kind = values.dtype.kind
     if getattr(values, "mask", None) is not None and getattr(values.mask, "any", bool)():
-        return "values", values.tolist()
+        if kind != "M":
+            if kind not in "iufbUO":
+                raise _unfit(name, values.dtype)
+            return "values", values.tolist(), _HINTS.get(kind)
+        values = values.filled(values.dtype.type("NaT"))
     if kind in "iuf":
-        return "numbers", native(values)
+        return "numbers", native(values), None
     if kind == "b":
-        return "bools", native(values).view("uint8")
+        return "bools", native(values).view("uint8"), None
     if kind == "M":
-        import numpy
+        values, unit = _times(name, values)
+        return unit, native(values.view("int64")), None
+    if kind == "O":
+        return _listed(name, values.tolist())
+    if kind in "UT":
+        return "values", values.tolist(), None
+    raise _unfit(name, values.dtype)
 
-        unit = numpy.datetime_data(values.dtype)[0]
-        if unit in ("Y", "M", "W", "D", "h", "m"):
-            values, unit = values.astype("datetime64[s]"), "s"
-        elif unit == "generic":
-            values, unit = values.astype("datetime64[ns]"), "ns"
-        return unit, native(values.view("int64"))
-    if kind in "UOT":
-        return "values", values.tolist()
+
+def _times(name: str, values: Any) -> tuple[Any, str]:
+    """Times of numpy in a unit that Arrow has, and the unit."""
+    import numpy
+
+    unit, count = numpy.datetime_data(values.dtype)
+    if unit in ("Y", "M", "W", "D", "h", "m"):
+        unit = "s"
+    elif unit == "generic":
+        unit = "ns"
+    elif count == 1:
+        return values, unit
+    exact = values.astype(f"datetime64[{unit}]")
+    # Beyond the counts of the unit numpy wraps around.
+    if ((exact.astype(values.dtype) != values) & ~numpy.isnat(values)).any():
+        raise InvalidArgumentError(
+            f"column {name!r} has times of the dtype {values.dtype} that datetime64[{unit}] cannot "
+            "count"
+        )
+    return exact, unit
+
+
+#: The types of columns for the values of numpy that may all be null.
+_HINTS = {"i": "INT64", "u": "INT64", "f": "FLOAT64", "b": "BOOL"}
+
+
+def _unfit(name: str, dtype: Any) -> InvalidArgumentError:
     fixes = {
         "c": "store its parts in two columns, values.real and values.imag",
         "m": "store a number with a unit, as in values / numpy.timedelta64(1, 's')",
         "S": "store texts, as in values.astype(str)",
         "V": "give its fields as columns",
     }
-    fix = fixes.get(kind, "convert it, as in values.astype(float)")
-    raise InvalidArgumentError(f"column {name!r} has the dtype {values.dtype}; {fix}")
+    fix = fixes.get(dtype.kind, "convert it, as in values.astype(float)")
+    return InvalidArgumentError(f"column {name!r} has the dtype {dtype}; {fix}")
+
+
+def samples_of(name: str, values: Any) -> Any:
+    """The samples of a waveform as an array of one dimension, without a copy where it is one."""
+    try:
+        import numpy
+    except ImportError:
+        raise InvalidArgumentError(
+            f"the samples of {name!r} are {type(values).__name__}; give an array of numpy"
+        ) from None
+    if not hasattr(values, "dtype"):
+        try:
+            values = numpy.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            told = f"the samples of {name!r} are no numbers: {error}"
+            raise InvalidArgumentError(told) from None
+    elif not isinstance(values, numpy.ndarray) and hasattr(values, "to_numpy"):
+        if callable(nulls := getattr(values, "null_count", None)) and nulls():
+            raise _without_value(name)
+        # An extension type of pandas; NaN in one of numpy is a number.
+        is_extended = not isinstance(values.dtype, numpy.dtype) and hasattr(values, "isna")
+        if is_extended and values.isna().any():
+            raise _without_value(name)
+        values = values.to_numpy()
+    if values.ndim != 1:
+        raise InvalidArgumentError(
+            f"the samples of {name!r} have the shape {values.shape}; give an array of one "
+            "dimension, as in numpy.ravel(values)"
+        )
+    if numpy.ma.is_masked(values):
+        raise _without_value(name)
+    if values.dtype.kind not in "iuf":
+        raise InvalidArgumentError(
+            f"the samples of {name!r} have the dtype {values.dtype}; give numbers, as in "
+            "values.astype(float)"
+        )
+    if len(values) == 0:
+        raise InvalidArgumentError(f"the samples of {name!r} are empty; a waveform has some")
+    return native(values)
+
+
+def _without_value(name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the samples of {name!r} have masked or null ones, and a waveform has a number at each "
+        "step; give values.filled(numpy.nan), or append the rows that there are with append"
+    )
 
 
 def native(values: Any) -> Any:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from . import _stationdb
-from ._record import Record, flat, merged, wire, wire_names, wires
+from ._record import Record, finite, flat, merged, wire, wire_names, wires
 from ._rows import Rows
 from ._stationdb import RecordView
 from .errors import (
@@ -426,12 +426,15 @@ class Collection(Generic[R]):
     def view(self, id: str) -> RecordView:
         """The record with this id, whose members become objects of Python when they are asked for.
 
-        `view["partNumber"]` has the wire spelling; `to_dict` has all members. Faster than `get`.
+        `view.part_number` has the spelling of the record, and is None for a member without a value;
+        `view["partNumber"]` has that of the wire, and so have records inside of it, which are dicts,
+        and times, which are texts. `to_dict` has all members. Faster than `get`.
         """
         get = self._plan.get
         if get is None:
             raise UnsupportedError(f"{self._name()} are not viewed; use get")
-        return self._services._core.view(get, id if type(id) is str else _id(id))
+        spelling = wire_names(self._plan.record)
+        return self._services._core.view(get, id if type(id) is str else _id(id), spelling)
 
     def query(
         self,
@@ -464,7 +467,7 @@ class Collection(Generic[R]):
                 raise UnsupportedError(f"{self._name()} take no filter; iterate over all of them")
             asked["filter"] = filter
         if substitutions:
-            asked["substitutions"] = wires(substitutions)
+            asked["substitutions"] = finite(wires(substitutions))
         if order is not None:
             if not asks.get("order"):
                 raise UnsupportedError(f"{self._name()} have no order; sort the list")

@@ -213,7 +213,7 @@ class CreateResultRequestFields(TypedDict, total=False):
     """The members of `CreateResultRequest` by their names."""
 
     program_name: str | None
-    status: Status | Mapping[str, Any] | None
+    status: Status | StatusType | Mapping[str, Any] | None
     part_number: str | None
     serial_number: str | None
     operator: str | None
@@ -260,7 +260,7 @@ class CreateStepRequestFields(TypedDict, total=False):
     parent_id: str | None
     name: str | None
     step_type: str | None
-    status: Status | Mapping[str, Any] | None
+    status: Status | StatusType | Mapping[str, Any] | None
     started_at: datetime | str | None
     total_time_in_seconds: int | float | None
     data: StepData | Mapping[str, Any] | None
@@ -962,7 +962,7 @@ class UpdateResultRequestChanges(TypedDict, total=False):
     """The members of `UpdateResultRequest` by their names."""
 
     program_name: str | None
-    status: Status | Mapping[str, Any] | None
+    status: Status | StatusType | Mapping[str, Any] | None
     part_number: str | None
     serial_number: str | None
     operator: str | None

@@ -75,7 +75,7 @@ class ContentWriter(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        return self._core.write(bytes(data))
+        return self._core.write(bytes(memoryview(data)))
 
     def close(self) -> None:
         if not self.closed:

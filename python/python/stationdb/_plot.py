@@ -145,6 +145,19 @@ def kept_rows(columns: list[Any], points: int) -> Any:
     return numpy.array(sorted(kept), dtype=int)
 
 
+def _origin(counts: Any) -> int:
+    """What is subtracted before whole numbers become floats, which have steps of 256 at 10^18.
+
+    It is a round number, so that the marks of the axis are.
+    """
+    if counts.dtype.kind not in "iu" or not len(counts):
+        return 0
+    first, last = int(counts.min()), int(counts.max())
+    if max(abs(first), abs(last)) < 2**53:
+        return 0
+    return first - first % int(10 ** (len(str(last - first)) + 1))
+
+
 def drawn(
     title: str,
     columns: dict[str, Any],
@@ -159,8 +172,9 @@ def drawn(
 
     places = columns[x]
     is_time = places.dtype.kind == "M"
-    numbers = places.astype("datetime64[ns]").astype("int64") if is_time else places
-    xs = numbers.astype(float)
+    counts = places.astype("datetime64[ns]").astype("int64") if is_time else places
+    origin = _origin(counts)
+    xs = (counts - origin if origin else counts).astype(float)
     curves = {name: columns[name].astype(float) for name in names}
     values = [curve[numpy.isfinite(curve)] for curve in curves.values()]
     # A limit that is infinite or NaN is none.
@@ -189,9 +203,13 @@ def drawn(
         parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#ddd"/>')
         text = f"{value:.6g}" if abs(value) > 2e-12 * _span(bottom, top) else "0"
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
+    # Milliseconds, or nanoseconds where the axis is so short.
+    digits = 23 if right - left > 1e7 else 29
     for value in _steps(left, right, 6):
         place = at_x(value)
-        text = str(numpy.datetime64(int(value), "ns"))[:23] if is_time else f"{value:.6g}"
+        text = f"{origin + value:.6g}"
+        if is_time:
+            text = str(numpy.datetime64(origin + int(value), "ns"))[:digits]
         parts.append(
             f'<text x="{place:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{text}</text>'
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import enum
 import json
+import math
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -213,10 +215,12 @@ def _key(key: object) -> str:
 def encoded(operation: str, arguments: Mapping[str, Any] | list[dict[str, Any]]) -> str:
     """The arguments of an operation as JSON."""
     try:
-        return json.dumps(arguments, allow_nan=False)
+        return _text_of(operation, arguments)
     except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
         try:
-            return json.dumps(wire(arguments), allow_nan=False)
+            return _text_of(operation, wire(arguments))
         except InvalidArgumentError:
             raise
         except (ValueError, RecursionError):
@@ -224,6 +228,22 @@ def encoded(operation: str, arguments: Mapping[str, Any] | list[dict[str, Any]])
                 f"the arguments of {operation} are no JSON: {error}; NaN and infinities have no "
                 "place in records; a measurement without a value is the text \"NaN\""
             ) from None
+
+
+def _text_of(operation: str, arguments: Any) -> str:
+    text = json.dumps(arguments, allow_nan=False)
+    if "\\ud" in text:
+        # Half of a pair, as Python reads bytes that are no UTF-8, has no place in JSON.
+        try:
+            json.dumps(arguments, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            near = error.object[max(0, error.start - 20) : error.end + 20]
+            raise InvalidArgumentError(
+                f"the arguments of {operation} have the lone surrogate "
+                f"{error.object[error.start]!r} in {near!r}, which is no text; decode the bytes "
+                'with their encoding, or with errors="replace"'
+            ) from None
+    return text
 
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,6 +260,44 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def wires(values: Iterable[Any]) -> list[Any]:
     """Values of Python in the wire form."""
     return [wire(value) for value in values]
+
+
+def finite(values: list[Any]) -> list[Any]:
+    """The values of a filter. Raises `InvalidArgumentError` for NaN and infinities."""
+    for at, value in enumerate(values):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidArgumentError(
+                f"the value of @{at} is {value}, with which no number is compared; give a finite one"
+            )
+    return values
+
+
+def whole(name: str, value: Any, what: str, least: int = 0) -> int:
+    """A whole number of at least `least`, of Python or numpy; `what` says what is to be given."""
+    is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    number = operator.index(value) if is_whole else None
+    if number is None or not least <= number < 2**63:
+        raise InvalidArgumentError(f"{name} is {value!r}; give {what}")
+    return number
+
+
+def exact(value: Any, what: str) -> Any:
+    """A value of a measurement, which is compared as a float.
+
+    Raises `InvalidArgumentError` for a whole number that has no equal float.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    try:
+        if float(value) == value:
+            return value
+        told = str(value)
+    except (OverflowError, ValueError):
+        told = f"a whole number of {value.bit_length()} bits"
+    raise InvalidArgumentError(
+        f"{what} is {told}, and measurements keep numbers as floats, which have no equal one; "
+        "give it as text, as in str(value)"
+    )
 
 
 def merged(cls: type[Record], given: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,6 +323,9 @@ def merged(cls: type[Record], given: Any, fields: Mapping[str, Any]) -> dict[str
             )
         if value is not UNSET:
             out[known] = wire(value)
+    if isinstance(out.get("status"), str) and ("status", "status", "Status") in cls._MEMBERS:
+        # The type says all of most statuses.
+        out["status"] = {"statusType": out["status"]}
     return out
 
 

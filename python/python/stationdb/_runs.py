@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from abc import abstractmethod
@@ -14,7 +15,7 @@ from ._closing import Block
 from ._collection import BatchResult, Write
 from ._imports import ImportedFile, how, results_of
 from ._progress import Progress
-from ._record import HasModelDump, encoded, merged, scalar, wire, wires
+from ._record import HasModelDump, encoded, exact, finite, merged, scalar, wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
@@ -36,6 +37,10 @@ def _status(status: _Status) -> dict[str, Any] | None:
     if status is None:
         return None
     return {"statusType": status} if isinstance(status, str) else dict(status)
+
+
+def _value(given: Any, what: str) -> Any:
+    return exact(scalar(given, what), what)
 
 
 def _of_error(kind: type[BaseException]) -> str:
@@ -116,12 +121,15 @@ class RunStep(Block):
     ) -> Self:
         """Adds a measurement. None and NaN say that there is no value.
 
+        Numbers are kept as floats. A whole number that has no equal float, such as an id of 64
+        bits, is refused: give it as text.
+
         It passes from `low` to `high`, both inside; or if it equals `equals`; or within the limits of
         the specification of the product with the `spec_id` `spec`, whose limits are outside.
         """
-        value = scalar(value, f"the value of {name!r}")
-        low, high = (scalar(limit, f"a limit of {name!r}") for limit in (low, high))
-        equals = scalar(equals, f"the expected value of {name!r}")
+        value = _value(value, f"the value of {name!r}")
+        low, high = (_value(limit, f"a limit of {name!r}") for limit in (low, high))
+        equals = _value(equals, f"the expected value of {name!r}")
         rules = (low is not None or high is not None, equals is not None, spec is not None)
         if sum(rules) > 1:
             raise InvalidArgumentError(
@@ -134,17 +142,19 @@ class RunStep(Block):
         for limit in (low, high):
             if limit is not None and not isinstance(limit, int | float):
                 raise InvalidArgumentError(f"a limit of {name!r} is {limit!r}; give a number")
-        low = None if low is None else float(low)
-        high = None if high is None else float(high)
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if isinstance(equals, int) and not isinstance(equals, bool):
-            equals = float(equals)
         self._measurements.append((name, value, unit, low, high, equals, spec))
         return self
 
     def condition(self, name: str, value: float | str) -> Self:
-        """Sets a condition of the measurements, which specifications ask for."""
+        """Sets a condition of the measurements, which specifications ask for.
+
+        Raises `InvalidArgumentError` for NaN, infinities, and a whole number without an equal float.
+        """
+        value = _value(value, f"the condition {name!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidArgumentError(
+                f"the condition {name!r} is {value}; give a finite number, or a text"
+            )
         self._asked["conditions"].append((name, value))
         return self
 
@@ -527,7 +537,7 @@ class Results(services.Results):
             (result_filter, "resultFilter", "resultSubstitutions"),
         ):
             if isinstance(given, tuple):
-                asked[member], asked[values] = given[0], wires(given[1:])
+                asked[member], asked[values] = given[0], finite(wires(given[1:]))
             else:
                 asked[member] = given
         asked = {key: value for key, value in asked.items() if value is not None}

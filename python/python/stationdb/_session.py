@@ -16,9 +16,10 @@ from ._closing import Block
 from ._imports import ImportedFile, directory_of, how, target
 from ._progress import Progress
 from ._rows import Rows
-from ._record import encoded
+from ._record import encoded, whole
 from ._stationdb import ChangesCore, SessionCore
-from ._tables import Table, Tables, TableWriter
+from ._tables import Table, Tables
+from ._writer import TableWriter
 from .errors import ConflictError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -276,9 +277,19 @@ class Services:
 
         With `follow` the iterator waits for changes, and never ends.
 
-        Raises `ConflictError` when the log does not reach back to `since`, and `UnsupportedError`
-        for `follow` of a store that `look` has opened: it stays as it was then.
+        Raises `ConflictError` when the log does not reach back to `since`; `InvalidArgumentError`
+        for a position after the last change, which is of another store, or of this one before it
+        was restored; `UnsupportedError` for `follow` of a store that `look` has opened: it stays as
+        it was then.
         """
+        if since is not None:
+            since = whole("since", since, "a position, as changes.position or 0")
+            last = self.position()
+            if since > last:
+                raise InvalidArgumentError(
+                    f"since is {since}, and the last change is {last}: the position is of another "
+                    "store, or of this one before it was restored; read all again with since=0"
+                )
         if follow and self._is_look:
             raise UnsupportedError(
                 "a store that look() has opened shows one moment, in which nothing changes; look "

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import services
 from ._stationdb import RecordView
-from ._record import merged
+from ._record import merged, wire_names
 from .errors import NotFoundError
 from .records import Step, UpdateStepRequest
 
@@ -44,7 +44,8 @@ class Steps(services.Steps):
 
     def view(self, id: str, *, result_id: str | None = None) -> RecordView:
         """The step with this id, whose members become objects of Python when they are asked for."""
-        return self._services._core.view_step(self._result_of(id, result_id), id)
+        of = self._result_of(id, result_id)
+        return self._services._core.view_step(of, id, wire_names(Step))
 
     def update(
         self, id: str, /, *, result_id: str | None = None, replace: bool = False, **fields: Any

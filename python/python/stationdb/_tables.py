@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _stationdb
-from ._append import Types, native, rows_of
-from ._closing import Closing
+from ._append import Types, rows_of, samples_of, widened
+from ._axis import PER_SECOND, axis_of, is_time, next_axis, place_of, start_of, step_of, tick
 from ._imports import how, target
 from ._plot import DRAWN_COLUMNS, Plot, drawn, kept_rows
 from ._progress import Progress, reporting
+from ._record import finite, whole
 from ._rows import Rows
 from ._stationdb import Batch, Input, TableCore
+from ._writer import TableWriter
 from .errors import ClosedError, ConflictError, Error, InvalidArgumentError, NotFoundError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._session import Services
     from .records import ImportTableResponse
 
-__all__ = ["Table", "TableWriter", "Tables", "Waveform"]
+__all__ = ["Table", "Tables", "Waveform"]
 
 #: A value of a filter or a bound: numbers as they are, times as datetimes.
 Value = str | int | float | bool | datetime | date | None
@@ -80,7 +80,6 @@ _TABLE_ORDERS = {
     "numberOfRows": "NUMBER_OF_ROWS",
     "rowsModifiedAt": "ROWS_MODIFIED_AT",
 }
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6, "ns": 10**9}
 _METHODS = {"maxmin": "MAX_MIN", "lossy": "LOSSY", "entryexit": "ENTRY_EXIT"}
 
 
@@ -107,7 +106,7 @@ def cell(value: Any) -> str | None:
         return f"{value.isoformat()}T00:00:00Z"
     if type(value).__module__ == "numpy":
         if type(value).__name__ == "datetime64":
-            return f"{value}Z" if "T" in str(value) else f"{value}T00:00:00Z"
+            return _moment(value)
         return cell(value.item())
     if isinstance(value, int | float):
         return repr(value)
@@ -115,6 +114,18 @@ def cell(value: Any) -> str | None:
         f"the value {value!r} is of type {type(value).__name__}; give a number, a text, a bool or "
         "a datetime"
     )
+
+
+def _moment(value: Any) -> str:
+    """A time of numpy, which is in UTC, as a cell."""
+    import numpy
+
+    if numpy.isnat(value):
+        raise InvalidArgumentError(f"the value {value!r} is no time; give a datetime")
+    unit, count = numpy.datetime_data(value.dtype)
+    coarse = unit in ("Y", "M", "W", "D", "h", "m")
+    exact = value.astype("datetime64[s]" if coarse else f"datetime64[{unit}]")
+    return f"{exact}Z"
 
 
 def column_type(given: Any) -> str:
@@ -245,7 +256,8 @@ def _condition(where: Where) -> tuple[str, list[Any] | None] | None:
     if isinstance(where, str):
         return where, None
     if isinstance(where, tuple) and where and isinstance(where[0], str):
-        return where[0], [value if _is_plain(value) else cell(value) for value in where[1:]]
+        values = [value if _is_plain(value) else cell(value) for value in where[1:]]
+        return where[0], finite(values)
     raise InvalidArgumentError(
         f"the filter {where!r} is no text; give where=\"volts > 0.5\", or "
         'where=("volts > @0", limit)'
@@ -286,7 +298,7 @@ class Waveform:
         self.unit: str | None = found["unit"]
         buffer, name = found["x"]
         self.x: numpy.ndarray[Any, Any] = numpy.frombuffer(buffer, dtype=name)
-        per_second = _PER_SECOND.get(self.unit or "")
+        per_second = PER_SECOND.get(self.unit or "")
         if found["axis"] != "seconds" and name == "int64" and per_second is not None:
             self.x = self.x / per_second
             self.t0 = None if self.t0 is None else cast("int", self.t0) / per_second
@@ -419,6 +431,12 @@ class Table:
                 raise InvalidArgumentError("the rows have no columns; give the index and others")
             names = [name for name, _ in found]
             raise InvalidArgumentError(f"the rows have no column {index!r}, the index, but {names}")
+        for name, arrow in found:
+            if name == index and _of_arrow(name, arrow) not in _INDEXES:
+                raise InvalidArgumentError(
+                    f"the index {name!r} has the Arrow type {arrow}, and rows are ordered by whole "
+                    f"numbers or times: {', '.join(_INDEXES)}"
+                )
         return [_column(name, _of_arrow(name, arrow), index) for name, arrow in found]
 
     def _create(self, services: Services, columns: list[dict[str, Any]]) -> TableCore:
@@ -442,8 +460,10 @@ class Table:
         `data` is anything with the Arrow C data interface (tables of pyarrow, pandas, polars,
         duckdb, arro3), a dict of arrays or lists, a structured array of numpy, or a list of dicts.
         Columns are found by name; those that are NULLABLE may be left out. Numbers of numpy are
-        taken without a copy. Times without a zone in numpy, pandas and Arrow are UTC; a datetime of
-        Python needs a zone. `end` closes the table: no rows come after these.
+        taken without a copy. A column of floats takes the whole numbers that a float equals. Times
+        without a zone in numpy, pandas and Arrow are UTC; a datetime of Python needs a zone. Missing
+        values of pandas and masked ones of numpy are null. `end` closes the table: no rows come
+        after these.
 
         Raises `InvalidArgumentError` with the row and the column of a value that does not fit;
         `ConflictError` when the table is closed; `LimitExceededError` for too many rows.
@@ -459,7 +479,13 @@ class Table:
         self._look_again()
         rows = rows_of(data, self._types)
         try:
-            self._append(rows, end or None)
+            try:
+                self._append(rows, end or None)
+            except InvalidArgumentError:
+                again = widened(data, self._types)
+                if again is None:
+                    raise
+                self._append(again, end or None)
         except Error as error:
             # Rows of a store know what ended them; their stream has only words.
             raise (data._reraise(error) if isinstance(data, Rows) else error) from None
@@ -501,11 +527,13 @@ class Table:
         """Appends samples at equal steps, one row for each; arrays of numpy without a copy.
 
         `y` is an array of one dimension, or a dict of such arrays of the same length: float64,
-        float32, int64, int32 or int16. Sample i is at t0 + i * dt. Where the index is a time, or a
-        whole number with a unit of time, dt is in seconds, and t0 in seconds or a datetime; else
-        both are whole numbers. Places that the index cannot keep exactly are refused. `unit` is the
-        unit of the samples of a table that gets its columns now. `number` is the number of the
-        waveform, for a table of `Tables.create_waveforms`.
+        float32, int64, int32 or int16, none of them masked or null. Sample i is at t0 + i * dt.
+        Where the index is a time, or a whole number with a unit of time, dt is in seconds, and t0 in
+        seconds or a time: a datetime, with the nanoseconds of pandas, or a datetime64; else both are
+        whole numbers. A float since 1970, whose steps are 256 ns, is the nearest tick. Places that
+        the index cannot keep exactly are refused. `unit` is the unit of the samples of a table that
+        gets its columns now. `number` is the number of the waveform, for a table of
+        `Tables.create_waveforms`.
 
         Without t0 the samples follow the last row of the table at one step, as a stream that is
         written in parts; in a table without rows, and of a numbered waveform, t0 is 0 then. Samples
@@ -520,6 +548,7 @@ class Table:
         >>> table.waveforms()[0].dt
         1e-08
         """
+        dt, t0 = step_of(dt), start_of(t0)
         self._look_again()
         columns = self._samples(y)
         if self._core is not None:
@@ -534,7 +563,7 @@ class Table:
         declared = self._waveform_columns(columns, dt, t0, unit)
         with self._services._nested() as tx:
             core = self._create(tx, declared)
-            core.append_waveform(columns, _axis_of(declared[0], dt, t0), None)
+            core.append_waveform(columns, axis_of(declared[0], dt, t0), None)
         self._adopt(core.id)
 
     def _samples(self, y: Any) -> list[tuple[str, Any]]:
@@ -551,29 +580,7 @@ class Table:
         for name, values in y.items():
             if not isinstance(name, str):
                 raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
-            if not hasattr(values, "dtype"):
-                try:
-                    import numpy
-                except ImportError:
-                    raise InvalidArgumentError(
-                        f"the samples of {name!r} are {type(values).__name__}; give an array of "
-                        "numpy"
-                    ) from None
-                try:
-                    values = numpy.asarray(values, dtype=float)
-                except (TypeError, ValueError) as error:
-                    told = f"the samples of {name!r} are no numbers: {error}"
-                    raise InvalidArgumentError(told) from None
-            elif not hasattr(values, "flags"):
-                values = values.to_numpy()
-            if values.dtype.kind not in "iuf":
-                raise InvalidArgumentError(
-                    f"the samples of {name!r} have the dtype {values.dtype}; give numbers, as in "
-                    "values.astype(float)"
-                )
-            if len(values) == 0:
-                raise InvalidArgumentError(f"the samples of {name!r} are empty; a waveform has some")
-            columns.append((name, native(values)))
+            columns.append((name, samples_of(name, values)))
         return columns
 
     def _axis_names(self) -> set[str]:
@@ -583,12 +590,14 @@ class Table:
         index = self._index_column()
         if is_numbered:
             columns = {one["name"]: one for one in self.metadata()["columns"]}
-            return _axis_of(columns.get("t0", index), dt, 0 if t0 is None else t0)
+            return axis_of(columns.get("t0", index), dt, 0 if t0 is None else t0)
         if t0 is None:
             last = self._place((None, None, None, False), [(index["name"], True)])
-            return _axis_of(index, dt, 0) if last is None else _next_axis(index, dt, last)
-        axis = _axis_of(index, dt, t0)
-        places = [_place_of(index, axis, at) for at in (0, count - 1)]
+            return axis_of(index, dt, 0) if last is None else next_axis(index, dt, last)
+        axis = axis_of(index, dt, t0)
+        places = [place_of(index, axis, at) for at in (0, count - 1)]
+        if None in places:
+            return axis
         low, high = (cell(place) for place in sorted(places))
         met = self._place((index["name"], low, high, True), [])
         if met is not None:
@@ -614,12 +623,12 @@ class Table:
     ) -> list[dict[str, Any]]:
         index = (self._pending or {}).get("index") or "t"
         units = {} if unit is None else {"unit": unit}
-        if isinstance(t0, datetime):
+        if is_time(t0):
             first = _column(index, "TIMESTAMP_NS", index)
-        elif isinstance(dt, int) and isinstance(t0, int) and not isinstance(dt, bool):
+        elif isinstance(dt, int) and isinstance(t0, int):
             first = _column(index, "INT64", index)
         else:
-            first = _column(index, "INT64", index, unit=_tick(dt, t0))
+            first = _column(index, "INT64", index, unit=tick(dt, t0))
         kinds = {"f4": "FLOAT32", "f8": "FLOAT64", "i8": "INT64"}
         return [first] + [
             _column(name, kinds.get(values.dtype.str[1:], "INT32"), None, **units)
@@ -666,6 +675,7 @@ class Table:
         [{'t': 1, 'volts': 0.5}]
         """
         names = _names(columns, "columns")
+        limit = None if limit is None else whole("limit", limit, "a whole number of rows")
         orders = [(name, desc) for name in _names(order, "order") or ()]
         index: str | None = None
         if start is not None or stop is not None:
@@ -700,6 +710,7 @@ class Table:
             raise InvalidArgumentError(
                 f"there is no method {method!r}; the methods are {', '.join(_METHODS)}"
             )
+        points = whole("points", points, "a whole number of intervals")
         asked = self._bounds(where, start, stop)
         index = self._index_column()["name"]
         names = _names(y, "y")
@@ -970,50 +981,6 @@ def _typed(value: str | None, kind: str) -> Any:
     return value
 
 
-def _tick(dt: float, t0: float) -> str:
-    """The coarsest unit in which the axis has whole numbers."""
-    for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
-        if all(abs(value * per_second - round(value * per_second)) < 1e-6 for value in (dt, t0)):
-            if round(dt * per_second) >= 1:
-                return unit
-    raise InvalidArgumentError(
-        f"steps of {dt} s from {t0} s on are no whole numbers of nanoseconds, which an index keeps; "
-        "use tables.create_waveforms, whose t0 and dt are floats"
-    )
-
-
-def _axis_of(column: dict[str, Any], dt: Any, t0: Any) -> tuple[str, Any, Any]:
-    for name, value in (("dt", dt), ("t0", t0)):
-        if isinstance(value, bool) or not isinstance(value, int | float | datetime):
-            if hasattr(value, "item"):
-                continue
-            raise InvalidArgumentError(f"{name} is {value!r}; give a number, of seconds for times")
-    dt = dt.item() if hasattr(dt, "item") else dt
-    t0 = t0.item() if hasattr(t0, "item") else t0
-    kind, name = column["dataType"], column["name"]
-    if isinstance(t0, datetime):
-        if t0.tzinfo is None:
-            raise InvalidArgumentError(
-                "t0 has no time zone; give datetime.now(timezone.utc), or t0.astimezone()"
-            )
-        return ("time", t0.astimezone(UTC), float(dt))
-    if kind.startswith("TIMESTAMP"):
-        raise InvalidArgumentError(
-            f"the index {name!r} is a time, so t0 is a datetime with a zone; give "
-            "t0=datetime.now(timezone.utc)"
-        )
-    has_unit = "unit" in (column.get("properties") or {})
-    if kind.startswith("FLOAT") or has_unit:
-        return ("seconds", float(t0), float(dt))
-    if isinstance(dt, float) or isinstance(t0, float):
-        if not (float(dt).is_integer() and float(t0).is_integer()):
-            raise InvalidArgumentError(
-                f"the index {name!r} counts without a unit of time, so t0 and dt are whole numbers, "
-                f"and not {t0} and {dt}; give the column the unit s, ms, us or ns"
-            )
-    return ("count", int(t0), int(dt))
-
-
 def _named(services: Services, name: str, workspace: str | None) -> str | None:
     """The id of the table of this name in a workspace, that of the session when absent."""
     asked = {
@@ -1035,146 +1002,6 @@ def _taken(name: str, id: str) -> ConflictError:
         f"the table {id} is named {name!r}; get it with tables.get, or leave exist_ok= out for "
         "another one of the name"
     )
-
-
-def _next_axis(column: dict[str, Any], dt: Any, last: Any) -> tuple[str, Any, Any]:
-    """The axis that goes on one step behind the index value `last`."""
-    if column["dataType"].startswith("TIMESTAMP"):
-        _, _, step = _axis_of(column, dt, datetime.now(UTC))
-        nanos = int(last.astype("datetime64[ns]").astype("int64"))
-        return ("nanos", nanos + round(step * 10**9), step)
-    per_second = _PER_SECOND.get((column.get("properties") or {}).get("unit") or "")
-    kind, _, step = _axis_of(column, dt, 0)
-    if kind == "count" or per_second is None:
-        return (kind, int(last) + step, step)
-    return (kind, (int(last) + round(step * per_second)) / per_second, step)
-
-
-def _place_of(column: dict[str, Any], axis: tuple[str, Any, Any], at: int) -> Any:
-    """The index value of a sample."""
-    kind, t0, dt = axis
-    if kind == "time":
-        import numpy
-
-        units = {"TIMESTAMP": "ms", "TIMESTAMP_US": "us", "TIMESTAMP_NS": "ns"}
-        start = numpy.datetime64(t0.replace(tzinfo=None), "ns")
-        place = start + numpy.timedelta64(round(at * dt * 10**9), "ns")
-        return place.astype(f"datetime64[{units[column['dataType']]}]")
-    if kind == "count":
-        return t0 + at * dt
-    per_second = _PER_SECOND.get((column.get("properties") or {}).get("unit") or "", 1)
-    return round((t0 + at * dt) * per_second)
-
-
-class TableWriter(Closing):
-    """Appends single rows in batches. `Table.writer` returns one."""
-
-    __slots__ = (
-        "__weakref__",
-        "_batch_rows",
-        "_columns",
-        "_count",
-        "_flushed",
-        "_is_closed",
-        "_needed",
-        "_seconds",
-        "_types",
-        "table",
-    )
-
-    def __init__(self, table: Table, batch_rows: int, seconds: float) -> None:
-        self._is_closed, self._count = True, 0
-        if not isinstance(batch_rows, int) or batch_rows < 1:
-            raise InvalidArgumentError(f"batch_rows is {batch_rows!r}; it is at least 1")
-        if not isinstance(seconds, int | float) or not seconds >= 0:
-            raise InvalidArgumentError(f"seconds is {seconds!r}; give a number that is not negative")
-        #: The table that gets the rows.
-        self.table = table
-        self._batch_rows = batch_rows
-        self._seconds = seconds
-        self._columns: dict[str, list[Any]] = {}
-        # A table without columns gets them from the rows of the first batch; else the first row is
-        # durable at once.
-        self._flushed = time.monotonic() - (0 if table._core is None else seconds)
-        self._types: Types = {}
-        self._needed: list[str] = []
-        self._is_closed = False
-        table._services._writers.add(self)
-
-    def row(self, **values: Any) -> None:
-        """Adds a row: a value for each column by its name.
-
-        The rows so far are appended, durably, when they are `batch_rows`, and when the last append
-        is `seconds` ago. A row that does not fit is refused, and the rows before it stay.
-
-        Raises `InvalidArgumentError` for a row that does not fit, and the errors of `Table.append`.
-        """
-        if self._is_closed:
-            raise ClosedError("the writer is closed; make another one with table.writer()")
-        self._check(values)
-        for name in values:
-            if name not in self._columns:
-                self._columns[name] = [None] * self._count
-        for name, column in self._columns.items():
-            column.append(values.get(name))
-        self._count += 1
-        is_late = time.monotonic() - self._flushed >= self._seconds
-        if self._count >= self._batch_rows or is_late:
-            self.flush()
-
-    def _check(self, values: dict[str, Any]) -> None:
-        if self.table._core is None:
-            # The first row gives the columns.
-            rows_of({name: [value] for name, value in values.items()}, dict)
-            return
-        if not self._types:
-            columns = self.table.metadata()["columns"]
-            self._types = {one["name"]: one["dataType"] for one in columns}
-            self._needed = [one["name"] for one in columns if one["columnType"] != "NULLABLE"]
-        for name in values:
-            if name not in self._types:
-                known = ", ".join(self._types)
-                raise InvalidArgumentError(f"the table has no column {name!r}, but {known}")
-        for name in self._needed:
-            if values.get(name) is None:
-                raise InvalidArgumentError(f"the row has no value for {name!r}, which is never null")
-        rows_of({name: [value] for name, value in values.items()}, lambda: self._types)
-
-    def flush(self) -> None:
-        """Appends the rows so far, durably. After an error they are still there; see `discard`."""
-        if self._count:
-            self.table.append(self._columns)
-            self._columns, self._count = {}, 0
-        self._flushed = time.monotonic()
-
-    def discard(self) -> int:
-        """Drops the rows that were not appended, and returns their number."""
-        count = self._count
-        self._columns, self._count = {}, 0
-        return count
-
-    def close(self) -> None:
-        """Appends the last rows. Does nothing the second time."""
-        if not self._is_closed:
-            self.flush()
-            self._is_closed = True
-            self.table._services._writers.discard(self)
-
-    def _abandon(self) -> None:
-        """Ends without its rows: their transaction was rolled back."""
-        self.discard()
-        self._is_closed = True
-
-    def __del__(self) -> None:
-        if self._is_closed or not self._count:
-            return
-        count = self._count
-        try:
-            self.close()
-            told = f"a writer with {count} rows was not closed; they were appended now"
-        except Exception as error:
-            told = f"a writer was not closed, and {count} rows are lost: {error}"
-        warnings.warn(f"{told}; use it as `with table.writer() as w:`", ResourceWarning, stacklevel=2)
 
 
 class Tables:

@@ -28,11 +28,12 @@ import os
 import platform
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ._record import scalar
+from ._record import exact, scalar
 from ._session import Services
 from ._store import Store
 from ._store import open as open_store
@@ -48,6 +49,8 @@ _KEY = "stationdb"
 _KEYWORD = "pytest"
 #: From the mildest to the gravest.
 _GRAVITY = ("PASSED", "SKIPPED", "FAILED", "ERRORED", "TERMINATED")
+#: How pytest exits after an error of a plugin.
+_INTERNAL_ERROR = 3
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
 
 
@@ -87,7 +90,12 @@ class Measurement:
         return self.status == "Passed"
 
     def _number(self) -> float | None:
-        return float(self.value) if isinstance(self.value, int | float) else None
+        if not isinstance(self.value, int | float):
+            return None
+        try:
+            return float(self.value)
+        except OverflowError:
+            return math.inf if self.value > 0 else -math.inf
 
     def told(self) -> str:
         """What is wrong with it."""
@@ -236,6 +244,10 @@ class _Run:
             report.nodeid, {"status": "PASSED", "seconds": 0.0, "text": "", "parameters": []}
         )
         found["seconds"] += report.duration
+        if report.outcome not in _STATUS:
+            # Such as "rerun" of pytest-rerunfailures: an attempt that another one follows.
+            found["text"] = f"an attempt ended as {report.outcome}: {report.longrepr or ''}"[-16_000:]
+            return
         if report.when == "call" or report.outcome != "passed":
             status = _STATUS[report.outcome]
             if report.outcome == "failed" and report.when != "call":
@@ -279,6 +291,20 @@ class _Run:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Ends the result, and closes the store."""
+        code = int(exitstatus)
+        try:
+            self._store_open()
+        except BaseException:
+            code = _INTERNAL_ERROR
+            raise
+        finally:
+            try:
+                self._end(code)
+            finally:
+                self.store.close()
+
+    def _store_open(self) -> None:
+        """Stores the steps of the tests that did not come to their end."""
         test, self._test = self._test, None
         if test is not None and test.nodeid not in self._done:
             self._done[test.nodeid] = {"seconds": 0.0, "text": "", "parameters": []}
@@ -292,7 +318,9 @@ class _Run:
                 if step is not None:
                     self._take(found, step.to_dict())
             self._store(nodeid)
-        code = int(exitstatus)
+
+    def _end(self, code: int) -> None:
+        """Ends the result, by the code with which pytest exits."""
         if self._count == 0 and not self._running and code in (2, 4, 5):
             # Nothing ran: the files of the command are not there, have no tests, or are no Python.
             self.store.results.delete(self.result)
@@ -307,7 +335,6 @@ class _Run:
             )
         if self._item is not None and self._item.id is not None:
             self.store.work_items.update(self._item.id, state="CLOSED")
-        self.store.close()
 
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -323,6 +350,13 @@ def _step(node: pytest.Item) -> _Step:
     if _STEP not in node.stash:
         node.stash[_STEP] = _Step()
     return node.stash[_STEP]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forgets the measurements of an attempt before this one."""
+    if _STEP in item.stash:
+        del item.stash[_STEP]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -344,8 +378,13 @@ def pytest_runtest_makereport(
     return report
 
 
+def _value(given: Any, what: str) -> Any:
+    value = exact(scalar(given, what), what)
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def _limit(name: str, given: Any) -> float | None:
-    limit = scalar(given, f"a limit of {name}")
+    limit = _value(given, f"a limit of {name}")
     if limit is not None and (not isinstance(limit, int | float) or math.isnan(limit)):
         raise InvalidArgumentError(f"a limit of {name} is {given!r}; give a number")
     return limit
@@ -357,7 +396,8 @@ def measure(request: pytest.FixtureRequest) -> Measure:
 
     Returns it; `passed` says whether it is within its limits. The test goes on, and fails at its end
     if one of its measurements did not pass, or has no value: None, or NaN. A measurement after the
-    test, in the second half of a fixture, fails its teardown.
+    test, in the second half of a fixture, fails its teardown. A whole number without an equal float,
+    such as an id of 64 bits, is refused: give it as text.
     """
     step = _step(request.node)
 
@@ -368,7 +408,7 @@ def measure(request: pytest.FixtureRequest) -> Measure:
         low: float | None = None,
         high: float | None = None,
     ) -> Measurement:
-        value = scalar(value, f"the value of {name}")
+        value = _value(value, f"the value of {name}")
         low, high = (_limit(name, limit) for limit in (low, high))
         if low is not None and high is not None and low > high:
             raise InvalidArgumentError(
@@ -385,16 +425,25 @@ def measure(request: pytest.FixtureRequest) -> Measure:
 
 @pytest.fixture
 def attach(request: pytest.FixtureRequest) -> Attach:
-    """Stores a file with the result: `attach("screen.png")`, `attach(b"…", name="trace.bin")`."""
+    """Stores a file with the result: `attach("screen.png")`, `attach(b"…", name="trace.bin")`.
+
+    A source that has no bytes fails the test.
+    """
     step = _step(request.node)
 
     def store(source: Any, name: str | None = None) -> None:
         if isinstance(source, str | os.PathLike):
             name = name or os.path.basename(os.fspath(source))
             with open(source, "rb") as file:
-                data = file.read()
-        else:
-            data = bytes(source) if not hasattr(source, "read") else source.read()
+                source = file.read()
+        data = source.read() if hasattr(source, "read") else source
+        try:
+            data = bytes(memoryview(data))
+        except TypeError:
+            raise InvalidArgumentError(
+                f"a file of {type(data).__name__} cannot be attached; give a path, bytes, or an "
+                "object whose read() returns bytes, as a file that is opened with \"rb\""
+            ) from None
         step.files.append((name or "attachment", data))
 
     return store
