@@ -18,12 +18,13 @@ use datafusion::arrow::array::{
     ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
+use datafusion::physical_plan::common::collect;
 use datafusion::prelude::SessionContext;
 use model::{PARTS, Value, begin_of, cells, field_of, order, text_of_instant};
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{Session, Store};
-use stationdb_sql::{context, datafusion};
+use stationdb_sql::{Limits, context, datafusion};
 
 const ROWS: usize = 9;
 /// Milliseconds of the first instant of year 1 and of the last one of year 9999.
@@ -172,6 +173,14 @@ async fn ask(sql: &SessionContext, statement: &str) -> Result<Vec<Vec<Value>>, S
 
 async fn answered(sql: &SessionContext, statement: &str) -> Vec<Vec<Value>> {
     ask(sql, statement).await.unwrap_or_else(|error| panic!("{error}: {statement}"))
+}
+
+/// As [`ask`], through the door for statements of others.
+async fn query(sql: &SessionContext, statement: &str) -> Result<Vec<Vec<Value>>, String> {
+    let rows = stationdb_sql::query(sql, statement, &Limits::default()).await;
+    let rows = rows.map_err(|error| error.to_string())?;
+    let batches = collect(rows).await.map_err(|error| error.to_string())?;
+    Ok(cells(&batches))
 }
 
 /// A literal and the value that it names.
@@ -851,4 +860,76 @@ fn the_model_knows_the_calendar() {
     assert_eq!(model::instant("0001-01-01"), i128::from(YEARS[0]) * 1_000_000);
     assert_eq!(begin_of("week", 0), -3 * 86_400_000_000_000);
     assert_eq!(field_of("dow", 0), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clauses_that_have_no_effect_are_refused() {
+    let (_directory, _store, session) = edges();
+    let sql = context(&session).unwrap();
+    for (statement, named) in [
+        ("select n from e tablesample (10)", "tablesample"),
+        ("select n from e tablesample bernoulli (10 percent)", "tablesample"),
+        ("select n from (select n from e) tablesample system (10)", "tablesample"),
+        ("select n from e where n in (select n from e tablesample (1))", "tablesample"),
+        ("select n from e for update", "for update"),
+        ("select n from e with (nolock)", "hint"),
+        ("select n from e except all select n from e", "EXCEPT ALL"),
+        ("select n from e intersect all select n from e", "INTERSECT ALL"),
+        ("select n from e union select n from e except all select n from e", "EXCEPT ALL"),
+    ] {
+        let error = query(&sql, statement).await.unwrap_err();
+        assert!(error.contains(named), "{statement}: {error}");
+    }
+    // Of sets, union is one with all its rows.
+    let twice = query(&sql, "select n from e union all select n from e").await.unwrap();
+    assert_eq!(twice.len(), 2 * answered(&sql, "select n from e").await.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_follows_distinct_from_stands_beside_it() {
+    let (_directory, _store, session) = edges();
+    let sql = context(&session).unwrap();
+    let rows =
+        "(values (0, true), (1, false), (2, null), (3, true), (4, false), (5, null)) as v(t, b)";
+    for (condition, expected) in [
+        ("b is not distinct from true and t > 2", vec![3]),
+        ("b is distinct from true and t > 3", vec![4, 5]),
+        ("b is not distinct from true or t > 4", vec![0, 3, 5]),
+        ("t > 4 or b is not distinct from true and t > 2", vec![3, 5]),
+        ("t > 2 and b is not distinct from true or t = 1", vec![1, 3]),
+        ("not b is not distinct from true and t > 3", vec![4, 5]),
+        ("not b is distinct from true or t = 5", vec![0, 3, 5]),
+        ("b is not distinct from null and b is not distinct from null and t < 4", vec![2]),
+        ("b is not distinct from (true and t > 2)", vec![1, 3]),
+        ("t < 4 and (b is distinct from true and t > 0 or t = 0)", vec![0, 1, 2]),
+        ("case when b is distinct from true and t > 3 then true else false end", vec![4, 5]),
+    ] {
+        let statement = format!("select t from {rows} where {condition} order by t");
+        let expected: Vec<Vec<Value>> =
+            expected.into_iter().map(|t: i128| vec![Value::Int(t)]).collect();
+        same(&statement, &query(&sql, &statement).await.unwrap(), &expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_and_all_compare_with_rows_of_the_same_table() {
+    let (_directory, _store, session) = edges();
+    let sql = context(&session).unwrap();
+    for (condition, same_as) in [
+        ("n >= all(select n from e)", "n = (select max(n) from e)"),
+        ("n > any(select n from e)", "n > (select min(n) from e)"),
+        ("n = any(select n from e where n > 2)", "n in (select n from e where n > 2)"),
+        ("n <> all(select n from e where n > 2)", "n not in (select n from e where n > 2)"),
+        ("n > all(select n from e as x where x.n < 3)", "n >= 3"),
+        ("n > all(select n from e as x where x.n < e.n)", "true"),
+        (
+            "n >= all(select n from e) or n <= all(select n from e)",
+            "n = (select max(n) from e) or n = (select min(n) from e)",
+        ),
+    ] {
+        let statement = format!("select n from e where {condition} order by n");
+        let expected = answered(&sql, &format!("select n from e where {same_as} order by n")).await;
+        assert!(!expected.is_empty(), "{same_as}");
+        same(&statement, &answered(&sql, &statement).await, &expected);
+    }
 }

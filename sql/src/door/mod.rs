@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::dialect::dialect_from_str;
 
 mod arguments;
 mod bounded;
+mod clauses;
 mod growth;
 mod limits;
 mod measure;
@@ -175,6 +176,7 @@ pub(crate) fn parsed(state: &SessionState, text: &str, limits: &Limits) -> Resul
     };
     tokens::check(text, known.as_ref(), limits, is_second_name)?;
     let mut statement = state.sql_to_statement(text, &dialect)?;
+    clauses::check(&mut statement)?;
     arguments::number(&mut statement)?;
     Ok(statement)
 }

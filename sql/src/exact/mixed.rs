@@ -4,12 +4,16 @@
 //! other. Where a conversion would make different values equal, the statement is refused, which
 //! says to cast a side. It can go when these compare the values.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{DFSchema, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{InSubquery, SetComparison};
-use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{
+    BinaryExpr, Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+};
 
 use super::literals;
 
@@ -83,9 +87,14 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
                 check("in", &left, &right)?;
             }
         }
-        Expr::SetComparison(SetComparison { expr: operand, subquery, .. }) => {
+        Expr::SetComparison(of_set @ SetComparison { expr: operand, subquery, .. }) => {
             if let (Some(left), Some(right)) = (type_of(operand), of_query(&subquery.subquery)) {
                 check("any or all", &left, &right)?;
+            }
+            if let Some(named) = apart(&subquery.subquery)? {
+                let mut named_set = of_set.clone();
+                named_set.subquery.subquery = Arc::new(named);
+                return Ok(Transformed::yes(Expr::SetComparison(named_set)));
             }
         }
         Expr::ScalarFunction(call) => {
@@ -122,6 +131,16 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         _ => {}
     }
     Ok(Transformed::no(expr))
+}
+
+/// The query of `any` or `all` under a name of its own; `None` if it has that. Its column is compared
+/// with the operand in the plan of the query, where one of the same table has the same name.
+fn apart(query: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    const NAME: &str = "__compared";
+    if matches!(query, LogicalPlan::SubqueryAlias(known) if known.alias.table() == NAME) {
+        return Ok(None);
+    }
+    LogicalPlanBuilder::from(query.clone()).alias(NAME)?.build().map(Some)
 }
 
 fn element(list: &DataType) -> Option<&DataType> {
