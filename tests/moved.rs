@@ -208,9 +208,10 @@ fn a_record_file_that_was_removed_or_replaced_takes_no_writes() {
         assert_eq!(store.close().unwrap_err().kind(), ErrorKind::Latched);
         assert_filled(&rescue);
         if is_replaced {
-            // A record file belongs to its journal.
+            // A record file belongs to its journal, and that of a backup has none.
             for name in ["journal.0", "journal.1"] {
-                std::fs::rename(copy.join(name), path.join(name)).unwrap();
+                assert!(!copy.join(name).exists());
+                std::fs::remove_file(path.join(name)).unwrap();
             }
             assert_filled(&path);
         }
