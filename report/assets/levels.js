@@ -73,23 +73,34 @@ class Levels {
     return starts;
   }
 
-  // The number of the interval in which a place is.
-  intervalAt(place) {
+  // The numbers of the first and the last interval that may have samples of a range, with one on each
+  // side where there is one. Many rows may have one x: then intervals behind each other begin there.
+  intervalsOf(from, to) {
+    const inside = (at) => Math.min(this.count - 1, Math.max(0, at));
     if (this.starts === null) {
-      const each = this.column.rowsEach * (this.step || 1);
-      return Math.min(this.count - 1, Math.max(0, Math.floor(place / each)));
+      const each = this.column.rowsEach * this.step;
+      return [inside(Math.floor(from / each) - 1), inside(Math.floor(to / each) + 1)];
     }
+    const before = this.startsBefore((start) => start < from);
+    const upTo = this.startsBefore((start) => start <= to);
+    // That which begins last before the range reaches into it; that which begins first behind it may
+    // have begun earlier, because `starts` are late.
+    return [inside(before - 2), inside(upTo)];
+  }
+
+  // How many intervals begin where the question is true; behind one where it is not, none does.
+  startsBefore(isBefore) {
     let from = 0;
     let to = this.count;
     while (from < to) {
       const middle = (from + to) >> 1;
-      if (this.starts[middle] <= place) {
+      if (isBefore(this.starts[middle])) {
         from = middle + 1;
       } else {
         to = middle;
       }
     }
-    return Math.max(0, from - 1);
+    return from;
   }
 
   // The row of a sample, where x says it.
@@ -131,8 +142,7 @@ class Levels {
   // The points of a range, with one on each side where there is one: at most about `most`.
   // `perPoint` says of how many samples one is drawn.
   points(from, to, most) {
-    const first = Math.max(0, this.intervalAt(from) - 1);
-    const last = Math.min(this.count - 1, this.intervalAt(to) + 1);
+    const [first, last] = this.intervalsOf(from, to);
     let level = 0;
     const each = this.isWhole ? 1 : 2;
     while (level + 1 < this.levels.length && (last - first + 1) / this.levels[level].size * each > most) {
@@ -146,7 +156,7 @@ class Levels {
       this.pushLevel(points, level, first, last, null);
       return points;
     }
-    const inside = this.rows.ranges.find((range) => range.from <= from && to <= range.to);
+    const inside = this.rows.ranges.find((range) => this.hasAll(range, from, to));
     if (inside) {
       this.pushRows(points, inside, from, to);
       points.samples = 1;
@@ -160,18 +170,22 @@ class Levels {
   pushLevel(points, level, first, last, ranges) {
     const { low, high, size } = this.levels[level];
     let next = 0;
+    const pushRows = () => this.pushRows(points, ranges[next++], -Infinity, Infinity);
     const push = (key, place) => {
+      const value = this.values.near[key];
       if (ranges !== null) {
         while (next < ranges.length && place > ranges[next].to) {
-          this.pushRows(points, ranges[next], -Infinity, Infinity);
-          next++;
+          pushRows();
         }
-        if (next < ranges.length && place >= ranges[next].from) {
+        if (ranges.some((range) => this.hasSample(range, place, value))) {
           return;
+        }
+        if (next < ranges.length && place === ranges[next].to) {
+          pushRows();
         }
       }
       points.x.push(place);
-      points.y.push(this.values.near[key]);
+      points.y.push(value);
       points.keys.push(key);
     };
     for (let at = Math.floor(first / size); at <= Math.floor(last / size); at++) {
@@ -182,7 +196,7 @@ class Levels {
       const [a, b] = [this.placeOf(low[at]), this.placeOf(high[at])];
       if (a <= b) {
         push(low[at], a);
-        if (low[at] !== high[at] && a !== b) {
+        if (a !== b || this.values.near[low[at]] !== this.values.near[high[at]]) {
           push(high[at], b);
         }
       } else {
@@ -191,9 +205,37 @@ class Levels {
       }
     }
     while (ranges !== null && next < ranges.length) {
-      this.pushRows(points, ranges[next], -Infinity, Infinity);
-      next++;
+      pushRows();
     }
+  }
+
+  // Whether all samples of a range of x are among known rows. Rows with the x of the first or the last
+  // known one may be outside of them, except at the ends of the waveform.
+  hasAll(range, from, to) {
+    const beginsBefore = range.row === 0 || range.from < from;
+    const endsBehind = range.row + range.rows === this.rows.count || range.to > to;
+    return beginsBefore && endsBehind && range.from <= from && to <= range.to;
+  }
+
+  // Whether a sample is among known rows.
+  hasSample(range, place, value) {
+    if (place <= range.from || place >= range.to) {
+      const places = this.rows.places.near;
+      const values = this.rows.values.near;
+      const last = range.start + range.rows - 1;
+      for (let at = range.start; at <= last && places[at] === range.from && place === range.from; at++) {
+        if (values[at] === value) {
+          return true;
+        }
+      }
+      for (let at = last; at >= range.start && places[at] === range.to && place === range.to; at--) {
+        if (values[at] === value) {
+          return true;
+        }
+      }
+      return false;
+    }
+    return true;
   }
 
   // Adds known rows, with one on each side.

@@ -36,7 +36,7 @@ class Waveform {
       start += range.rows;
     }
     const places = bytes.distances(x.form, x.block);
-    return (at) => ({ ranges, places, values: bytes.values(columns[at]) });
+    return (at) => ({ ranges, places, values: bytes.values(columns[at]), count: this.data.rows });
   }
 
   buttons() {

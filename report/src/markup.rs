@@ -51,8 +51,15 @@ pub(crate) fn markup(
     } else {
         (at_text(x, x.first), at_text(x, x.last))
     };
+    let placeless = match pass.placeless {
+        0 => String::new(),
+        1 => format!(" One row has no {} and is left out.", isolated(&x.name)),
+        count => {
+            format!(" {} rows have no {} and are left out.", grouped(count), isolated(&x.name))
+        }
+    };
     out.push_str(&format!(
-        "<p>{} samples, {} from {} to {}.</p>\n<div class=\"charts\"></div>\n\
+        "<p>{} samples, {} from {} to {}.{placeless}</p>\n<div class=\"charts\"></div>\n\
          <div class=\"pictures\">\n",
         grouped(pass.rows),
         isolated(&x.name),

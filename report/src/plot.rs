@@ -7,6 +7,7 @@ use stationdb::{Result, Session};
 use crate::page::Page;
 use crate::plot_options::PlotOptions;
 use crate::waveform;
+use crate::x_axis::unit;
 
 /// Bytes of a page that all browsers open. Texts of half a gigabyte are too long for some.
 pub const OPENED_BYTES: u64 = 300_000_000;
@@ -17,6 +18,9 @@ const FULL_VALUE_BYTES: u64 = 11;
 const PAGE_BYTES: u64 = 130_000;
 const COLUMN_BYTES: u64 = 20_000;
 const VIOLATIONS_BYTES: u64 = 300_000;
+/// Bytes of a page for each byte of the name of a column: it stands there and with each violation,
+/// and a character may take six bytes for each of its own.
+const NAMES_MAX: usize = 6 * 110;
 
 /// Makes the page of columns of a table: one HTML file, as text.
 ///
@@ -92,10 +96,14 @@ pub fn plot_page(session: &Session, table: &TableId, options: &PlotOptions) -> R
 /// As [`plot_html`].
 pub fn full_bytes(session: &Session, table: &TableId, options: &PlotOptions) -> Result<u64> {
     let metadata = session.get_table_metadata(table)?;
-    let columns = waveform::choose(&metadata, options)?.ys.len() as u64;
+    let chosen = waveform::choose(&metadata, options)?;
+    let columns = chosen.ys.len() as u64;
+    let named = chosen.ys.iter().map(|y| y.name.len() + unit(y).map_or(0, |unit| unit.len()));
+    let names = (named.sum::<usize>() * NAMES_MAX) as u64;
     let rows = u64::try_from(metadata.row_count.unwrap_or(0)).unwrap_or(0);
     let beside = if options.limits.is_empty() { 0 } else { VIOLATIONS_BYTES } + COLUMN_BYTES;
     // Each column has its own x.
     let values = rows.saturating_mul(2 * FULL_VALUE_BYTES);
-    Ok(values.saturating_add(beside).saturating_mul(columns).saturating_add(PAGE_BYTES))
+    let of_columns = values.saturating_add(beside).saturating_mul(columns);
+    Ok(of_columns.saturating_add(names).saturating_add(PAGE_BYTES))
 }

@@ -20,11 +20,16 @@ use crate::product_options::ProductOptions;
 
 /// Measurements with charts, and with a row of the capability table.
 const CHARTS_DEFAULT: usize = 50;
-/// Points of a control chart; more than a picture shows.
-const POINTS_MAX: i64 = 1_000;
+/// Points of a control chart, more than a picture shows, and the fewest where there are many charts.
+const POINTS_MAX: usize = 1_000;
+const POINTS_MIN: usize = 200;
+/// Bytes of the points of all control charts, and of one in its two charts and in the table.
+const CHARTS_BYTES: usize = 5_000_000;
+const POINT_BYTES: usize = 250;
 const PATHS_OF_PAGE: i64 = 1_000;
-/// Measurements without values that are named.
+/// Measurements without values that are named, and after how many of them no more are looked at.
 const EMPTY_NAMED: usize = 20;
+const EMPTY_MAX: usize = 200;
 /// Failures of the Pareto.
 const FAILURES: i64 = 20;
 
@@ -40,7 +45,9 @@ struct Series {
 ///
 /// It has the yield of each week, at first and at last, the Pareto of failures, and for each
 /// measurement its capability, its histogram and its control chart. The numbers are those of
-/// `yields`, `failure_pareto`, `capability`, `histogram` and `control_chart` of the library.
+/// `yields`, `failure_pareto`, `capability`, `histogram` and `control_chart` of the library. The
+/// first points of a series are drawn: 1,000, or fewer where there are more than 20 measurements, so
+/// that a page of 50 has about 6 MB at most.
 ///
 /// # Errors
 /// `NotFound` if neither a product nor a test result has the part number, `InvalidArgument` for a bad
@@ -281,13 +288,14 @@ impl Product<'_> {
         }
         let all = self.series()?;
         let most = self.options.measurements_max.unwrap_or(CHARTS_DEFAULT);
+        let points = points_each(all.len().min(most));
         let (mut rows, mut charts) = (Vec::new(), String::new());
         let (mut shown, mut empty) = (0, Vec::new());
         for series in &all {
-            if shown == most {
+            if shown == most || empty.len() == EMPTY_MAX {
                 break;
             }
-            match self.measurement(series) {
+            match self.measurement(series, points) {
                 Ok(Some((row, chart))) => {
                     rows.push(row);
                     charts.push_str(&chart);
@@ -329,7 +337,7 @@ impl Product<'_> {
     }
 
     /// The row and the charts of a measurement; none if the selected results have no value of it.
-    fn measurement(&self, series: &Series) -> Result<Option<(Vec<String>, String)>> {
+    fn measurement(&self, series: &Series, points: usize) -> Result<Option<(Vec<String>, String)>> {
         let control = Control::default();
         let path = Some(series.path.clone());
         let mut request = selected!(self, CapabilityRequest::new(series.name.clone()));
@@ -343,7 +351,7 @@ impl Product<'_> {
         let counts = self.session.histogram(request, &control)?;
         let mut request = selected!(self, ControlChartRequest::new(series.name.clone()));
         request.path.clone_from(&path);
-        request.take = Some(POINTS_MAX);
+        request.take = i64::try_from(points).ok();
         let chart = self.session.control_chart(request, &control)?;
         let mut remarks = Vec::new();
         let mut remark = |is: bool, text: String| {
@@ -410,14 +418,26 @@ impl Product<'_> {
     }
 }
 
-/// Which measurements the page does not show: those behind the ones that it may, and those without
-/// values.
+/// The points of each of some control charts.
+fn points_each(charts: usize) -> usize {
+    (CHARTS_BYTES / POINT_BYTES / charts.max(1)).clamp(POINTS_MIN, POINTS_MAX)
+}
+
+/// Which measurements the page does not show: those behind the last one that it looked at, and those
+/// without values.
 fn left_out(shown: usize, left: usize, empty: &[&Series]) -> String {
     let mut out = String::new();
     if left > 0 {
+        let others = match left {
+            1 => "One more was not looked at, so that the page stays short.".to_owned(),
+            left => format!(
+                "{} more were not looked at, so that the page stays short.",
+                grouped(left as u64)
+            ),
+        };
         out.push_str(&format!(
-            "<p>These are the first {shown} of {} measurements.</p>\n",
-            shown + left
+            "<p>These are the first {} measurements with values. {others}</p>\n",
+            grouped(shown as u64)
         ));
     }
     if !empty.is_empty() {
@@ -479,7 +499,10 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
         .collect();
     let ranges: Vec<Dot> =
         points().filter_map(|(at, p)| Some(dot(p.range?, !p.range_rules.is_empty(), at))).collect();
-    let more = if chart.continuation_token.is_some() { "the first 1,000 points" } else { "" };
+    let more = match chart.continuation_token {
+        Some(_) => format!("the first {} points", grouped(chart.points.len() as u64)),
+        None => String::new(),
+    };
     let mut html = format!(
         "<figure><figcaption>Control chart of the values <span class=\"note\">{more}</span>\
          </figcaption>{}</figure>\n",
@@ -515,8 +538,8 @@ fn control_charts(series: &Series, chart: &ControlChart) -> String {
                 point.index.to_string(),
                 exact(point.value),
                 exact_or_none(point.range),
-                isolated(&point.started_at.to_rfc3339()),
-                isolated(&point.result_id),
+                escaped(&point.started_at.to_rfc3339()),
+                escaped(&point.result_id),
                 escaped(&rules.join(", ")),
             ]
         })
@@ -554,4 +577,17 @@ fn yield_rows(groups: &[YieldGroup]) -> Vec<Vec<String>> {
         row
     };
     groups.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_charts_have_fewer_points() {
+        let expected = [(0, 1_000), (20, 1_000), (50, 400), (99, 202), (5_000, 200)];
+        for (charts, points) in expected {
+            assert_eq!(points_each(charts), points, "{charts}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! highest value with their places, so that whatever is drawn of it is a row. When there are more
 //! intervals than [`Bounds::intervals_max`], each two become one.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use stationdb::tables::DataType;
@@ -16,6 +17,8 @@ pub(crate) trait Sample: Copy + PartialOrd {
     fn is_drawn(self) -> bool;
     /// As the nearest double.
     fn to_f64(self) -> f64;
+    /// Compares it with a limit, to the last digit.
+    fn compare(self, limit: f64) -> Option<Ordering>;
     /// With all its digits as a value of a column of the type, and none besides.
     fn text(self, data_type: DataType) -> String;
 }
@@ -27,6 +30,10 @@ impl Sample for f64 {
 
     fn to_f64(self) -> f64 {
         self
+    }
+
+    fn compare(self, limit: f64) -> Option<Ordering> {
+        self.partial_cmp(&limit)
     }
 
     fn text(self, data_type: DataType) -> String {
@@ -41,6 +48,12 @@ impl Sample for i64 {
 
     fn to_f64(self) -> f64 {
         self as f64
+    }
+
+    fn compare(self, limit: f64) -> Option<Ordering> {
+        // Of equal doubles, one that is no whole number is small enough to be exact.
+        let of_doubles = (self as f64).partial_cmp(&limit)?;
+        Some(of_doubles.then_with(|| i128::from(self).cmp(&(limit as i128))))
     }
 
     fn text(self, _: DataType) -> String {
@@ -89,12 +102,12 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
-    fn is_broken(&self, value: f64) -> bool {
-        if self.is_strict {
-            self.low.is_some_and(|low| value <= low) || self.high.is_some_and(|high| value >= high)
-        } else {
-            self.low.is_some_and(|low| value < low) || self.high.is_some_and(|high| value > high)
-        }
+    fn is_broken<T: Sample>(&self, value: T) -> bool {
+        let breaks = |limit: Option<f64>, side: Ordering| {
+            let found = limit.and_then(|limit| value.compare(limit));
+            found == Some(side) || self.is_strict && found == Some(Ordering::Equal)
+        };
+        breaks(self.low, Ordering::Less) || breaks(self.high, Ordering::Greater)
     }
 
     /// How far the value is beyond the limit that it breaks.
@@ -231,7 +244,7 @@ impl<T: Sample> Pyramid<T> {
             (kept, new) => kept.or(new),
         };
         let Some(extremes) = extremes else { return };
-        let breaks = |value: T| self.allowed.iter().any(|limit| limit.is_broken(value.to_f64()));
+        let breaks = |value: T| self.allowed.iter().any(|limit| limit.is_broken(value));
         if breaks(extremes.low.value) || breaks(extremes.high.value) {
             for at in range {
                 if !is_null(at) && values[at].is_drawn() {
@@ -244,7 +257,7 @@ impl<T: Sample> Pyramid<T> {
     /// Notes the row if it breaks a limit.
     fn check(&mut self, point: Point<T>) {
         let excess = |value: T| {
-            let broken = self.allowed.iter().filter(|limit| limit.is_broken(value.to_f64()));
+            let broken = self.allowed.iter().filter(|limit| limit.is_broken(value));
             broken.map(|limit| limit.excess(value.to_f64())).fold(f64::NEG_INFINITY, f64::max)
         };
         let by = excess(point.value);
@@ -290,7 +303,7 @@ impl<T: Sample> Pyramid<T> {
     pub(crate) fn worst(&self, count: usize) -> BTreeSet<Place> {
         let mut known: Vec<&Extremes<T>> = self.intervals.iter().flatten().collect();
         let mut places = BTreeSet::new();
-        let order = |a: T, b: T| a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal);
+        let order = |a: T, b: T| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
         known.sort_by(|a, b| order(a.low.value, b.low.value));
         places.extend(known.iter().take(count).map(|extremes| extremes.low.at));
         known.sort_by(|a, b| order(b.high.value, a.high.value));
@@ -398,6 +411,31 @@ mod tests {
         }
         let made = pyramid(&[6.0, 99.0, 6.0], 2, allowed(false));
         assert_eq!((made.violating, made.violation_count), (2, 2));
+    }
+
+    /// Whole numbers beside a limit that are the same double.
+    #[test]
+    fn whole_numbers_are_judged_to_the_last_digit() {
+        const LIMIT: i64 = 1 << 53;
+        for (value, at, expected) in [
+            (LIMIT + 1, LIMIT as f64, Ordering::Greater),
+            (LIMIT, LIMIT as f64, Ordering::Equal),
+            (-LIMIT - 1, -LIMIT as f64, Ordering::Less),
+            (i64::MAX, i64::MAX as f64, Ordering::Less),
+            (i64::MIN, i64::MIN as f64, Ordering::Equal),
+            (3, 2.5, Ordering::Greater),
+            (2, 2.5, Ordering::Less),
+            (-2, -2.5, Ordering::Greater),
+            (0, f64::INFINITY, Ordering::Less),
+        ] {
+            assert_eq!(value.compare(at), Some(expected), "{value} {at}");
+        }
+        assert_eq!(1_i64.compare(f64::NAN), None);
+        let allowed = vec![Allowed { low: None, high: Some(LIMIT as f64), is_strict: false }];
+        let mut pyramid = Pyramid::new(BOUNDS, allowed);
+        pyramid.extend(&[0, 1], &[LIMIT, LIMIT + 1], |_| false);
+        assert_eq!(pyramid.violating, 1);
+        assert_eq!(pyramid.violations[0].worst.value, LIMIT + 1);
     }
 
     #[test]

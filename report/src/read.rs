@@ -1,5 +1,7 @@
 //! Reads the columns of a waveform: their pyramids in one pass, and the rows of a few places.
 
+use std::ops::{ControlFlow, Range};
+
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use stationdb::arrow::compute::filter_record_batch;
 use stationdb::arrow::datatypes::{
@@ -39,10 +41,24 @@ pub(crate) struct Question<'q> {
 pub(crate) struct Pass {
     pub x: XAxis,
     pub heights: Vec<Heights>,
-    /// x of the first row of each interval of the pyramids, before they are merged further.
-    pub starts: Vec<i64>,
+    /// Where each interval of the pyramids begins, before they are merged further; nothing if they
+    /// are single rows without a bound.
+    pub starts: Vec<Start>,
     pub rows_each: u64,
     pub rows: u64,
+    /// Rows without a place: their x is null, NaN or infinite.
+    pub placeless: u64,
+    /// The first row with the x of the last one.
+    first_of_last: u64,
+}
+
+/// Where an interval begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Start {
+    /// x of its first row.
+    pub x: i64,
+    /// The first row with this x, which may be of an earlier interval.
+    pub first: u64,
 }
 
 /// Values as slices of one of two types.
@@ -67,20 +83,27 @@ impl Question<'_> {
         request
     }
 
-    /// Hands the rows to `take` in the order of x: x, then each column.
+    /// Hands the rows to `take` in the order of x, until it breaks: x, then each column. Returns how
+    /// many of the read rows had no place.
     fn scan(
         &self,
         more: Vec<ColumnFilter>,
-        mut take: impl FnMut(&[i64], &[&ArrayRef]) -> Result<()>,
-    ) -> Result<()> {
+        mut take: impl FnMut(&[i64], &[ArrayRef]) -> Result<ControlFlow<()>>,
+    ) -> Result<u64> {
         let stream = self.session.scan(self.table, self.request(more), &Control::default())?;
+        let mut placeless = 0;
         for batch in stream {
-            let batch = with_x(batch?, &self.x.name)?;
+            let batch = batch?;
+            let read = batch.num_rows();
+            let batch = with_x(batch, &self.x.name)?;
+            placeless += (read - batch.num_rows()) as u64;
             let xs = xs_of(column(&batch, &self.x.name)?)?;
-            let ys = self.ys.iter().map(|y| column(&batch, &y.name));
-            take(&xs, &ys.collect::<Result<Vec<_>>>()?)?;
+            let ys = self.ys.iter().map(|y| column(&batch, &y.name).cloned());
+            if take(&xs, &ys.collect::<Result<Vec<_>>>()?)?.is_break() {
+                break;
+            }
         }
-        Ok(())
+        Ok(placeless)
     }
 
     /// Reads all rows once. The limits are those of each column.
@@ -102,8 +125,10 @@ impl Question<'_> {
             starts: Vec::new(),
             rows_each: 1,
             rows: 0,
+            placeless: 0,
+            first_of_last: 0,
         };
-        self.scan(Vec::new(), |xs, ys| {
+        let placeless = self.scan(Vec::new(), |xs, ys| {
             let values = (pass.rows + xs.len() as u64).saturating_mul(self.ys.len() as u64);
             if values > bounds.values_max {
                 return Err(Error::limit(format!(
@@ -112,8 +137,8 @@ impl Question<'_> {
                     grouped(FULL_VALUES_MAX)
                 )));
             }
-            pass.x.extend(xs);
             pass.start(xs, bounds.intervals_max);
+            pass.x.extend(xs);
             for (heights, y) in pass.heights.iter_mut().zip(ys) {
                 let nulls = y.nulls().filter(|nulls| nulls.null_count() > 0);
                 let is_null = |at: usize| nulls.is_some_and(|nulls| nulls.is_null(at));
@@ -127,21 +152,28 @@ impl Question<'_> {
                     _ => return Err(Error::corrupt("a column has values of another type")),
                 }
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
+        pass.placeless = placeless;
         Ok(pass)
     }
 
-    /// Reads the rows with x from `from` up to `to`, without `to` unless it is the end.
-    pub(crate) fn rows(&self, pass: &Pass, from: i64, to: Option<i64>) -> Result<Rows> {
+    /// Reads the rows of some intervals of the pass. A filter on x chooses at least these: rows before
+    /// them with the x of the first one are passed over, and the first row behind them ends it.
+    pub(crate) fn rows(&self, pass: &Pass, intervals: Range<usize>) -> Result<Rows> {
         let filter =
             |operation, x| ColumnFilter::new(self.x.name.clone(), operation).value(pass.x.text(x));
-        let mut more = vec![filter(FilterOperation::GreaterThanEquals, from)];
-        more.push(match to {
-            Some(to) => filter(FilterOperation::LessThan, to),
-            None => filter(FilterOperation::LessThanEquals, pass.x.last),
-        });
+        let start = pass.starts[intervals.start];
+        let last = pass.starts.get(intervals.end).map_or(pass.x.last, |start| start.x);
+        let more = vec![
+            filter(FilterOperation::GreaterThanEquals, start.x),
+            filter(FilterOperation::LessThanEquals, last),
+        ];
+        let row = intervals.start as u64 * pass.rows_each;
+        let end = pass.rows.min(intervals.end as u64 * pass.rows_each);
+        let mut next = start.first;
         let mut rows = Rows {
+            row,
             xs: Vec::new(),
             values: pass
                 .heights
@@ -153,8 +185,12 @@ impl Question<'_> {
                 .collect(),
         };
         self.scan(more, |xs, ys| {
-            rows.xs.extend_from_slice(xs);
+            let place = |row: u64| (row.saturating_sub(next) as usize).min(xs.len());
+            let taken = place(row)..place(end);
+            next += xs.len() as u64;
+            rows.xs.extend_from_slice(&xs[taken.clone()]);
             for (into, y) in rows.values.iter_mut().zip(ys) {
+                let y = &y.slice(taken.start, taken.len());
                 match (into, numbers(y)?) {
                     (Values::Doubles(into), Numbers::Doubles(values)) => {
                         let values = values.iter().enumerate();
@@ -169,14 +205,16 @@ impl Question<'_> {
                     _ => return Err(Error::corrupt("a column has values of another type")),
                 }
             }
-            Ok(())
+            Ok(if next < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(rows)
     }
 }
 
-/// Rows of a place.
+/// Rows beside each other.
 pub(crate) struct Rows {
+    /// The number of the first one.
+    pub row: u64,
     pub xs: Vec<i64>,
     pub values: Vec<Values>,
 }
@@ -188,9 +226,18 @@ pub(crate) enum Values {
 }
 
 impl Pass {
-    /// Notes x where intervals begin, as the pyramids divide the rows.
+    /// Notes where intervals begin, as the pyramids divide the rows. `x` has the rows before `xs`.
     fn start(&mut self, xs: &[i64], intervals_max: usize) {
-        let mut at = 0;
+        // The first row with the x of a row.
+        let first_of = |pass: &Self, at: usize| {
+            let before = xs[..at].partition_point(|&x| !pass.x.is_same(x, xs[at]));
+            if before == 0 && pass.rows > 0 && pass.x.is_same(pass.x.last, xs[at]) {
+                pass.first_of_last
+            } else {
+                pass.rows + before as u64
+            }
+        };
+        let mut at = if intervals_max == usize::MAX { xs.len() } else { 0 };
         while at < xs.len() {
             let row = self.rows + at as u64;
             if row / self.rows_each >= intervals_max as u64 {
@@ -199,9 +246,12 @@ impl Pass {
             }
             let behind = row % self.rows_each;
             if behind == 0 {
-                self.starts.push(xs[at]);
+                self.starts.push(Start { x: xs[at], first: first_of(self, at) });
             }
             at += usize::try_from(self.rows_each - behind).unwrap_or(usize::MAX);
+        }
+        if !xs.is_empty() {
+            self.first_of_last = first_of(self, xs.len() - 1);
         }
         self.rows += xs.len() as u64;
     }
@@ -209,7 +259,7 @@ impl Pass {
     /// The number of the interval in which x is.
     pub(crate) fn interval_of(&self, x: i64) -> usize {
         let offset = self.x.offset(x);
-        let after = self.starts.partition_point(|&start| self.x.offset(start) <= offset);
+        let after = self.starts.partition_point(|start| self.x.offset(start.x) <= offset);
         after.saturating_sub(1)
     }
 
@@ -288,10 +338,62 @@ fn xs_of(array: &ArrayRef) -> Result<std::borrow::Cow<'_, [i64]>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use stationdb::arrow::array::{Float64Array, Int64Array};
     use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, DataFrame};
     use stationdb::{ErrorKind, Identity, Store};
 
     use super::*;
+
+    /// Rows of intervals are read by a filter on x, and rows of one x may be of several intervals.
+    #[test]
+    fn the_rows_of_intervals_are_these_rows() {
+        const ROWS: usize = 5_000;
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let columns = [
+            Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+            Column::new("u", DataType::Float64),
+            Column::new("row", DataType::Float64),
+        ];
+        for each in [1, 3, 100, 1_000, ROWS] {
+            let request = CreateTableRequest::new(columns.clone()).name("Loop");
+            let table = session.create_table(request).unwrap();
+            for piece in (0..ROWS).collect::<Vec<_>>().chunks(700) {
+                let place = |row: &usize| (row / each) as i64 - 2;
+                // One place is both 0 and -0.
+                let u = |row: &usize| [0.0, -0.0][row % 2] + (place(row) as f64).min(0.0);
+                let u: Vec<f64> = piece.iter().map(u).collect();
+                let rows: Vec<f64> = piece.iter().map(|&row| row as f64).collect();
+                let batch = RecordBatch::try_from_iter([
+                    ("t", Arc::new(piece.iter().map(place).collect::<Int64Array>()) as ArrayRef),
+                    ("u", Arc::new(Float64Array::from(u))),
+                    ("row", Arc::new(Float64Array::from(rows))),
+                ]);
+                session
+                    .append_batches(&table, &mut [Ok(batch.unwrap())].into_iter(), None)
+                    .unwrap();
+            }
+            for x in &columns[..2] {
+                let ys = &columns[2..];
+                let question = Question { session: &session, table: &table, x, ys, filters: &[] };
+                let bounds = Bounds { intervals_max: 64, violations_max: 1, values_max: u64::MAX };
+                let pass = question.pass(bounds, &[Vec::new()]).unwrap();
+                assert_eq!((pass.rows, pass.rows_each, pass.starts.len()), (5_000, 128, 40));
+                for intervals in [0..1, 0..40, 3..5, 20..21, 38..40] {
+                    let rows = question.rows(&pass, intervals.clone()).unwrap();
+                    let expected = intervals.start * 128..ROWS.min(intervals.end * 128);
+                    assert_eq!(rows.row, expected.start as u64);
+                    assert_eq!(rows.xs.len(), expected.len());
+                    let Values::Doubles(found) = &rows.values[0] else { panic!() };
+                    let found: Vec<usize> = found.iter().map(|&row| row as usize).collect();
+                    assert!(found.iter().copied().eq(expected), "{each} {}: {found:?}", x.name);
+                }
+            }
+        }
+    }
 
     #[test]
     fn too_many_values_are_refused() {

@@ -15,6 +15,8 @@ const STEPS_FULL_MAX: usize = 1 << 18;
 /// Steps that are held for a page with a bound, more than it has room for; and as many that failed
 /// after these, and steps above them.
 const STEPS_HELD: usize = 20_000;
+/// Values of these steps: a step may have very many.
+const VALUES_HELD: usize = 500_000;
 const STEPS_OF_PAGE: i64 = 1_000;
 
 /// The part of a page about steps, of about `bytes` of HTML at most; without a bound it has every step.
@@ -24,16 +26,17 @@ pub(crate) fn section(
     bytes: Option<usize>,
 ) -> Result<String> {
     let bounds = match bytes {
-        Some(_) => Bounds { held: STEPS_HELD, most: usize::MAX },
-        None => Bounds { held: STEPS_FULL_MAX, most: STEPS_FULL_MAX },
+        Some(_) => Bounds { held: STEPS_HELD, values: VALUES_HELD, most: usize::MAX },
+        None => Bounds { held: STEPS_FULL_MAX, values: usize::MAX, most: STEPS_FULL_MAX },
     };
     Ok(of_steps(&steps_of(session, id, bounds)?, bytes))
 }
 
-/// How many steps are held, and above how many the page is refused.
+/// How many steps and values are held, and above how many steps the page is refused.
 #[derive(Clone, Copy)]
 struct Bounds {
     held: usize,
+    values: usize,
     most: usize,
 }
 
@@ -47,6 +50,7 @@ struct Found {
 /// Reads the steps of a result: the first ones, then those that failed, with the steps above them.
 fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Found> {
     let mut found = Found { steps: Vec::new(), total: 0, failed: 0 };
+    let mut values = 0;
     let mut token = None;
     loop {
         let mut request = QueryStepsRequest::new()
@@ -57,10 +61,13 @@ fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Foun
         let answer = session.query_steps(request)?;
         for step in answer.steps {
             let has_failed = has_failed(step.status.as_ref());
-            let held = bounds.held.saturating_mul(if has_failed { 2 } else { 1 });
+            let times = if has_failed { 2 } else { 1 };
             found.total += 1;
             found.failed += usize::from(has_failed);
-            if found.steps.len() < held {
+            if found.steps.len() < bounds.held.saturating_mul(times)
+                && values < bounds.values.saturating_mul(times)
+            {
+                values += value_count(&step);
                 found.steps.push(step);
             }
         }
@@ -80,6 +87,13 @@ fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Foun
     }
     found.steps.sort_by_key(|step| step.started_at);
     Ok(found)
+}
+
+/// How many values a step has.
+fn value_count(step: &Step) -> usize {
+    let parameters = step.data.as_ref().and_then(|data| data.parameters.as_ref());
+    let named = [&step.inputs, &step.outputs].map(|values| values.as_ref().map_or(0, Vec::len));
+    parameters.map_or(0, Vec::len) + named.iter().sum::<usize>()
 }
 
 /// Adds the steps above those that failed, `most` at most.
@@ -148,24 +162,26 @@ fn tree(steps: &[Step]) -> Vec<Node<'_>> {
     nodes
 }
 
-/// Which nodes the page has, as far as `bytes` of HTML go: those that failed first, each with the
-/// ones above it.
-fn chosen(nodes: &[Node<'_>], bytes: usize) -> Vec<bool> {
-    let mut is_chosen = vec![false; nodes.len()];
+/// The HTML of each node that the page has, as far as `bytes` go: those that failed first, each with
+/// the ones above it. One takes an eighth of what is left at most, and none is added when a sixteenth
+/// is left, so that a step of usual length is always whole.
+fn chosen(nodes: &[Node<'_>], bytes: usize) -> Vec<Option<String>> {
+    let mut chosen = vec![None; nodes.len()];
     let failed = (0..nodes.len()).filter(|&at| nodes[at].has_failed);
-    let mut used = 0;
+    let mut left = bytes;
     for at in failed.chain(0..nodes.len()) {
-        if used >= bytes {
+        if left <= bytes / 16 {
             break;
         }
-        let mut way = Some(at).filter(|&at| !is_chosen[at]);
+        let mut way = Some(at).filter(|&at| chosen[at].is_none());
         while let Some(at) = way {
-            is_chosen[at] = true;
-            used += begin(&nodes[at]).len() + END.len();
-            way = nodes[at].above.filter(|&above| !is_chosen[above]);
+            let html = begin(&nodes[at], left / 8);
+            left = left.saturating_sub(html.len() + END.len());
+            chosen[at] = Some(html);
+            way = nodes[at].above.filter(|&above| chosen[above].is_none());
         }
     }
-    is_chosen
+    chosen
 }
 
 /// The tree of the steps, as far as `bytes` of HTML go.
@@ -175,16 +191,21 @@ fn of_steps(found: &Found, bytes: Option<usize>) -> String {
         return out + "<p>There are no steps.</p></section>\n";
     }
     let nodes = tree(&found.steps);
-    let is_chosen = bytes.map_or_else(|| vec![true; nodes.len()], |bytes| chosen(&nodes, bytes));
+    let mut chosen = bytes.map(|bytes| chosen(&nodes, bytes));
     let (mut shown, mut shown_failed) = (0, 0);
     let mut open: Vec<usize> = Vec::new();
-    for (at, node) in nodes.iter().enumerate().filter(|(at, _)| is_chosen[*at]) {
+    for (at, node) in nodes.iter().enumerate() {
+        let html = match &mut chosen {
+            Some(chosen) => chosen[at].take(),
+            None => Some(begin(node, usize::MAX)),
+        };
+        let Some(html) = html else { continue };
         while open.last().is_some_and(|&last| Some(last) != node.above) {
             open.pop();
             out.push_str(END);
         }
         open.push(at);
-        out.push_str(&begin(node));
+        out.push_str(&html);
         shown += 1;
         shown_failed += usize::from(node.has_failed);
     }
@@ -217,9 +238,9 @@ fn left_out(found: &Found, shown: usize, shown_failed: usize) -> String {
 
 const END: &str = "</details>\n";
 
-/// A step up to those below it. One whose steps all passed is folded by the script, so that paper
-/// and browsers without scripts have all of it.
-fn begin(node: &Node<'_>) -> String {
+/// A step up to those below it: its values in about `room` bytes. One whose steps all passed is folded by the
+/// script, so that paper and browsers without scripts have all of it.
+fn begin(node: &Node<'_>, room: usize) -> String {
     let step = node.step;
     let folded = if node.has_steps && !node.has_failed_below { " data-folded" } else { "" };
     let kind = isolated_some(step.step_type.as_deref());
@@ -230,33 +251,64 @@ fn begin(node: &Node<'_>) -> String {
          </span></summary>\n{}",
         badge(step.status.as_ref()),
         isolated_some(step.name.as_deref()),
-        of_step(step)
+        of_step(step, room)
     )
 }
 
 /// What a step says: its text, its measurements, and what went in and came out.
-fn of_step(step: &Step) -> String {
+fn of_step(step: &Step, mut room: usize) -> String {
     let mut out = String::new();
     let data = step.data.as_ref();
     if let Some(text) = data.and_then(|data| data.text.as_deref()).filter(|text| !text.is_empty()) {
-        out.push_str(&format!("<p class=\"text\">{}</p>", isolated(text)));
+        let text = isolated(text);
+        room = room.saturating_sub(text.len());
+        out.push_str(&format!("<p class=\"text\">{text}</p>"));
     }
     let parameters = data.and_then(|data| data.parameters.as_deref()).unwrap_or_default();
-    if !parameters.is_empty() {
-        let rows: Vec<Vec<String>> = parameters.iter().map(measurement_row).collect();
-        let head =
-            ["Measurement", "Value", "Unit", "Low", "High", "Compared", "Status", "Place", "Other"];
-        out.push_str(&table("Measurements", &head, &rows));
-    }
+    let head =
+        ["Measurement", "Value", "Unit", "Low", "High", "Compared", "Status", "Place", "Other"];
+    out.push_str(&table_in(&mut room, "Measurements", &head, parameters, measurement_row));
     for (name, values) in [("Inputs", &step.inputs), ("Outputs", &step.outputs)] {
-        let rows: Vec<Vec<String>> = values
-            .iter()
-            .flatten()
-            .map(|value| vec![isolated(&value.name), isolated(&value.value.to_string())])
-            .collect();
-        if !rows.is_empty() {
-            out.push_str(&table(name, &["Name", "Value"], &rows));
+        let values = values.as_deref().unwrap_or_default();
+        out.push_str(&table_in(&mut room, name, &["Name", "Value"], values, |value| {
+            vec![isolated(&value.name), isolated(&value.value.to_string())]
+        }));
+    }
+    out
+}
+
+/// A table of the first items, as many as there is room for; nothing if there is no item.
+fn table_in<T>(
+    room: &mut usize,
+    caption: &str,
+    head: &[&str],
+    items: &[T],
+    row: impl Fn(&T) -> Vec<String>,
+) -> String {
+    const CELL_BYTES: usize = "<td></td>".len();
+    let mut rows = Vec::new();
+    for item in items {
+        let row = row(item);
+        let bytes: usize = row.iter().map(|cell| cell.len() + CELL_BYTES).sum();
+        if bytes > *room {
+            break;
         }
+        *room -= bytes;
+        rows.push(row);
+    }
+    let left = items.len() - rows.len();
+    let mut out = String::new();
+    if !rows.is_empty() {
+        out.push_str(&table(caption, head, &rows));
+    }
+    if left > 0 {
+        *room = 0;
+        out.push_str(&format!(
+            "<p class=\"text\">{caption}: {} of {} are not in this page, so that it stays \
+             short.</p>",
+            grouped(left as u64),
+            grouped(items.len() as u64)
+        ));
     }
     out
 }
@@ -340,7 +392,7 @@ mod tests {
             step("g", None, StatusType::Errored),
         ];
         session.create_steps(steps, false).unwrap().require_all().unwrap();
-        let found = |held, most| steps_of(&session, &id, Bounds { held, most });
+        let found = |held, most| steps_of(&session, &id, Bounds { held, values: usize::MAX, most });
         let names = |found: &Found| {
             let names = found.steps.iter().map(|step| step.name.clone().unwrap());
             names.collect::<BTreeSet<_>>().into_iter().collect::<String>()

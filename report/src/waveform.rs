@@ -238,40 +238,59 @@ impl Writer<'_> {
         self.budget - self.budget / ROWS_SHARE - of_violations.min(self.budget / VIOLATIONS_SHARE)
     }
 
-    /// How many intervals are made one, so that the column keeps its budget.
-    fn factor<T: Sample>(&self, pyramid: &Pyramid<T>, value_bytes: usize, fixed: usize) -> usize {
-        let x = &self.pass.x;
-        let count = pyramid.intervals.len();
-        let x_bytes = match x.step {
-            Some(_) => 0,
-            None if !x.is_float() && x.distance(x.last) <= u64::from(u32::MAX) => 4,
-            None => 8,
-        };
-        let room = (self.interval_bytes(pyramid.violations.len()) as f64 / BASE64) - fixed as f64;
-        let fits = |factor: usize| {
-            let rows_each = pyramid.rows_each.saturating_mul(factor as u64);
-            let place_bytes = match rows_each {
-                0..=256 => 1,
-                257..=65_536 => 2,
-                _ => 4,
-            };
-            let place_bytes = if x.step.is_some() { place_bytes } else { x_bytes };
-            let each = if rows_each == 1 {
-                value_bytes + x_bytes
-            } else {
-                2 * (value_bytes + place_bytes)
-            };
-            (count.div_ceil(factor) * each) as f64 <= room
-        };
+    /// How many intervals are made one, so that the column keeps its budget: the fewest that do.
+    fn factor<T: Sample>(&self, pyramid: &Pyramid<T>, write: Write<'_, T>) -> usize {
         if self.budget == usize::MAX {
             return 1;
         }
-        // Cost falls with the factor, except from 1 to 2 where single rows become intervals.
-        let mut factor = 1;
-        while !fits(factor) && factor < count.max(1) {
-            factor += 1;
+        let room = self.interval_bytes(pyramid.violations.len()) as f64 / BASE64;
+        let count = pyramid.intervals.len().max(1);
+        // Does not fit, and does.
+        let (mut below, mut factor) = (0, 1);
+        loop {
+            let bytes = self.encoded_bytes(pyramid, factor, write) as f64;
+            if bytes <= room || factor == count {
+                break;
+            }
+            below = factor;
+            factor = ((factor as f64 * bytes / room) as usize).clamp(factor + 1, count);
+        }
+        while factor - below > 1 {
+            let middle = below + (factor - below) / 2;
+            if self.encoded_bytes(pyramid, middle, write) as f64 <= room {
+                factor = middle;
+            } else {
+                below = middle;
+            }
         }
         factor
+    }
+
+    /// The bytes of the values and places of the intervals, when `factor` of them are one. The values
+    /// say how many bytes each takes, and which ones stand in a dictionary beside them.
+    fn encoded_bytes<T: Sample>(
+        &self,
+        pyramid: &Pyramid<T>,
+        factor: usize,
+        write: Write<'_, T>,
+    ) -> usize {
+        let x = &self.pass.x;
+        let intervals = merged(&pyramid.intervals, factor);
+        let rows_each = pyramid.rows_each.saturating_mul(factor as u64);
+        let points = if rows_each == 1 { 1 } else { 2 };
+        let both = |extremes: &Extremes<T>| [extremes.low.value, extremes.high.value];
+        let known = intervals.iter().flatten();
+        let values: Vec<T> = known.flat_map(|known| both(known).into_iter().take(points)).collect();
+        let trial = write(&mut std::iter::empty(), &values);
+        let place_bytes = match (x.step, rows_each) {
+            (Some(_), 1) => 0,
+            (Some(_), ..=256) => 1,
+            (Some(_), ..=65_536) => 2,
+            (Some(_), _) => 4,
+            (None, _) if !x.is_float() && x.distance(x.last) <= u64::from(u32::MAX) => 4,
+            (None, _) => 8,
+        };
+        intervals.len() * points * (trial.form.width() + place_bytes) + trial.dictionary.len()
     }
 
     fn column<T: Sample>(
@@ -282,10 +301,7 @@ impl Writer<'_> {
         limits: &[&Limits],
         write: Write<'_, T>,
     ) -> Written {
-        let both = |extremes: &Extremes<T>| [extremes.low.value, extremes.high.value];
-        let all: Vec<T> = pyramid.intervals.iter().flatten().flat_map(both).collect();
-        let trial = write(&mut std::iter::empty(), &all);
-        let factor = self.factor(pyramid, trial.form.width(), trial.dictionary.len());
+        let factor = self.factor(pyramid, write);
         let intervals = merged(&pyramid.intervals, factor);
         let rows_each = pyramid.rows_each * factor as u64;
         let is_whole = rows_each == 1;
@@ -439,9 +455,10 @@ impl Writer<'_> {
             }
         };
         let columns: Vec<_> = self.pass.heights.iter().map(of_column).collect();
+        let mut known: BTreeSet<usize> = places.iter().copied().collect();
         let mut add = |place: Place| {
             let interval = self.pass.interval_at(place);
-            if !places.contains(&interval) {
+            if known.insert(interval) {
                 places.push(interval);
             }
         };
@@ -479,11 +496,12 @@ impl Writer<'_> {
         let mut all: Option<Rows> = None;
         let mut windows = Vec::new();
         for (from, to) in ranges {
-            let rows = question.rows(pass, pass.starts[from], pass.starts.get(to).copied())?;
+            let rows = question.rows(pass, from..to)?;
             let (Some(&first), Some(&last)) = (rows.xs.first(), rows.xs.last()) else { continue };
             windows.push(json!({
                 "from": pass.x.offset(first),
                 "to": pass.x.offset(last),
+                "row": rows.row,
                 "rows": rows.xs.len(),
             }));
             match &mut all {

@@ -13,7 +13,7 @@ pub(crate) struct XAxis {
     pub data_type: DataType,
     pub first: i64,
     pub last: i64,
-    /// The distance of each row from the one before; none if they differ.
+    /// The distance of each row from the one before; none if they differ, or if rows have one x.
     pub step: Option<i64>,
     rows: u64,
     previous: i64,
@@ -52,7 +52,7 @@ impl XAxis {
                 if self.step.is_none() {
                     self.step = step;
                 }
-                if step.is_none() || step != self.step {
+                if matches!(step, None | Some(0)) || step != self.step {
                     self.is_regular = false;
                     self.step = None;
                     break;
@@ -69,15 +69,20 @@ impl XAxis {
         self.data_type.is_float()
     }
 
-    /// The distance from the first value; for doubles the value.
+    /// The distance from the first value, which is negative before it; for doubles the value.
     pub(crate) fn offset(&self, x: i64) -> f64 {
         if self.is_float() {
             return f64::from_bits(x as u64);
         }
-        self.distance(x) as f64
+        if x < self.first { -(self.first.abs_diff(x) as f64) } else { self.distance(x) as f64 }
     }
 
-    /// The distance of a whole number from the first one.
+    /// Whether both are one place: the doubles 0 and -0 are.
+    pub(crate) fn is_same(&self, a: i64, b: i64) -> bool {
+        a == b || self.is_float() && self.offset(a) == self.offset(b)
+    }
+
+    /// The distance of a whole number from the first one, which is not above it.
     pub(crate) fn distance(&self, x: i64) -> u64 {
         x.wrapping_sub(self.first) as u64
     }
@@ -96,7 +101,7 @@ impl XAxis {
             DataType::TimestampNanos => time().and_then(|time| time.timestamp_nanos_opt()),
             DataType::Float32 | DataType::Float64 => {
                 let value: f64 = text.parse().ok()?;
-                Some(value.to_bits() as i64)
+                value.is_finite().then_some(value.to_bits() as i64)
             }
             _ => text.parse().ok(),
         }
@@ -164,6 +169,8 @@ mod tests {
             (&[&[5]], None),
             (&[&[], &[5, 6]], Some(1)),
             (&[&[i64::MIN, i64::MAX]], None),
+            (&[&[5, 5, 5]], None),
+            (&[&[5], &[5]], None),
         ] {
             let axis = axis(DataType::Int64, xs);
             assert_eq!(axis.step, step, "{xs:?}");
@@ -185,6 +192,15 @@ mod tests {
             let axis = axis(data_type, &[]);
             assert_eq!(axis.text(axis.parse(text).unwrap()), text);
             assert_eq!(axis.parse("x"), None);
+            assert_eq!(axis.parse("NaN"), None);
+            assert_eq!(axis.parse("-inf"), None);
         }
+    }
+
+    #[test]
+    fn a_place_before_the_first_has_a_negative_offset() {
+        let axis = axis(DataType::Int64, &[&[5, 7]]);
+        assert_eq!([4, 5, 7].map(|x| axis.offset(x)), [-1.0, 0.0, 2.0]);
+        assert_eq!(axis.offset(i64::MIN), -9_223_372_036_854_775_813.0);
     }
 }

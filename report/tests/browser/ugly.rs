@@ -183,6 +183,70 @@ fn the_smallest_whole_number_is_no_gap() {
     });
 }
 
+/// Many rows may have one x, more than an interval has: the lowest and the highest of them are drawn in
+/// each picture that shows this x, and no row is drawn twice.
+#[test]
+fn rows_of_one_place_are_not_lost() {
+    let bench = Bench::new();
+    // No value stands twice; the extremes are in the middle of the rows of a place.
+    let value = |row: usize, each: usize| match (row / each, row % each * 40 / each, row % 40) {
+        (place, 17, 0) if row % each - each * 17 / 40 < 40 => 1e6 + place as f64,
+        (place, 28, 0) if row % each - each * 28 / 40 < 40 => -1e6 - place as f64,
+        _ => (row * 7_919 % 1_000_003) as f64 / 1e6,
+    };
+    // In the last two, the rows around one sample are known: around the highest, and around the border of
+    // two places.
+    let few = PlotOptions::new().column_bytes(200_000);
+    let pages: Vec<_> = [
+        (40_000, 1, 0, PlotOptions::new()),
+        (40_000, 9, 1, PlotOptions::new()),
+        (40_000, 9, 3, PlotOptions::new()),
+        (4_000, 9, 3, few.clone()),
+        (4_000, 9, 3, few.mark("border", "5")),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(at, (each, places, step, options))| {
+        let rows = places * each;
+        let xs = numbers((0..rows).map(|row| (row / each * step) as i64 - 4));
+        let values = (0..rows).map(|row| Some(value(row, each))).collect();
+        let id = table(&bench, "Places", xs, &[("volts".to_owned(), values)]);
+        let limits = Limits::new("top", None, Some(1e6 + 3.0));
+        let page = plot(&bench, &id, &options.limits(limits));
+        assert!(at < 3 || page.matches("\"row\":").count() > 1, "{at}: no rows are known");
+        (places, step, bench.write(&format!("places-{at}.html"), &page))
+    })
+    .collect();
+    each_engine(|browser| {
+        for (places, step, path) in &pages {
+            browser.show_page(path);
+            for place in 0..*places {
+                let seen = browser.run(&format!(
+                    "const [w] = stationdb.waveforms;
+                     const place = {};
+                     const seen = [];
+                     const draw = () => {{
+                       const {{ x, y, keys }} = w.charts[0].points;
+                       const ys = y.filter((value, at) => value !== null && x[at] === place);
+                       const texts = keys.map((key, at) => key === null ? at : y[at]);
+                       seen.push([Math.min(...ys), Math.max(...ys), new Set(texts).size === texts.length]);
+                     }};
+                     w.showAll(); draw();
+                     w.show(place, place + 0.5); draw();
+                     w.show(place - 0.5, place); draw();
+                     w.show(place - 1.2, place + 1.4); draw();
+                     return seen",
+                    place * step
+                ));
+                let expected = json!([-1_000_000 - place as i64, 1_000_000 + place as i64, true]);
+                let expected = json!(vec![expected; 4]);
+                assert_eq!(seen, expected, "{:?}: {place} of {path:?}", browser.engine);
+            }
+            browser.says_nothing();
+        }
+    });
+}
+
 /// A sample between two gaps has no line, and is seen all the same.
 #[test]
 fn samples_between_gaps_are_seen() {

@@ -98,6 +98,53 @@ fn a_plot_says_what_it_left_out() {
     assert!(plot_html(&session, &id, &small).unwrap().len() <= page.len());
 }
 
+/// A page has as many intervals as its bytes allow, also where a dictionary of all values has no room.
+#[test]
+fn few_bytes_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = table(&session, 20_000);
+    // Seven eighths are for intervals, in base64; each has two doubles of eight bytes, with places of four.
+    for (bytes, most) in [(20_000, 546), (100_000, 2_734), (300_000, 8_203)] {
+        let page = plot_html(&session, &id, &PlotOptions::new().column_bytes(bytes)).unwrap();
+        let count = page.split("\"intervals\":").nth(1).unwrap().split(',').next().unwrap();
+        let count: usize = count.parse().unwrap();
+        assert!((most * 2 / 3..=most).contains(&count), "{bytes}: {count}");
+    }
+}
+
+/// A row without a place is counted, as is a mark that is no place.
+#[test]
+fn rows_without_a_place_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = [
+        Column::new("n", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("t", DataType::Float64).column_type(ColumnType::Nullable),
+        Column::new("volts", DataType::Float64),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns).name("Loop")).unwrap();
+    let rows = ["0.5", "NaN", "", "-0.25", "Infinity", "2"].into_iter().enumerate();
+    let cell = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let rows = rows.map(|(at, t)| vec![Some(at.to_string()), cell(t), Some("1".to_owned())]);
+    let append = AppendTableDataRequest::new().frame(DataFrame::new().data(rows));
+    session.append_table_data(&id, append).unwrap();
+    let options = PlotOptions::new().x_column("t").columns(["volts"]);
+    let page = plot_html(&session, &id, &options).unwrap();
+    let told = "3 samples, <bdi>t</bdi> from <bdi>-0.25</bdi> to <bdi>2</bdi>. 3 rows have no \
+                <bdi>t</bdi> and are left out.";
+    assert!(page.contains(told), "{page}");
+    let usual = plot_html(&session, &id, &PlotOptions::new().columns(["volts"])).unwrap();
+    assert!(usual.contains("6 samples") && !usual.contains("left out"));
+    for place in ["NaN", "inf"] {
+        let marked = options.clone().mark("plug", place);
+        let error = plot_html(&session, &id, &marked).unwrap_err();
+        assert!(error.message().contains("is no value of the column \"t\""), "{error}");
+    }
+}
+
 /// Doubles would round these.
 #[test]
 fn long_whole_numbers_keep_their_last_digit() {

@@ -1,8 +1,13 @@
 //! What the page of a product selects, and which points it marks.
 
+use std::collections::BTreeMap;
+
 use stationdb::prelude::*;
 use stationdb::products::CreateProductRequest;
-use stationdb::results::{ChartRule, ControlChartRequest};
+use stationdb::results::{
+    ChartRule, ControlChartRequest, CreateResultRequest, CreateStepRequest, ResultWithSteps,
+    StatusType, StepData,
+};
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_report::{ProductOptions, product_html};
 
@@ -74,6 +79,38 @@ fn a_part_number_that_nothing_has_is_not_found() {
     product_html(&session, "P-2", &ProductOptions::new()).unwrap();
 }
 
+/// A chart has its first points, each in few bytes; and a search for measurements with values ends.
+#[test]
+fn a_page_stays_short() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let run = |at: usize, name: &str| {
+        let value = 3.3 + (at as f64).sin() / 100.0;
+        let value = [("name", name.to_owned()), ("measurement", value.to_string())];
+        let value = BTreeMap::from(value.map(|(key, text)| (key.to_owned(), text)));
+        let step = CreateStepRequest::new().name("supply").status(StatusType::Passed);
+        let step = step.data(StepData::new().parameters([value]));
+        let result = CreateResultRequest::new().program_name("final").part_number("P-1");
+        ResultWithSteps::new(result.status(StatusType::Passed)).steps([step])
+    };
+    let add = |runs: Vec<ResultWithSteps>| {
+        for runs in runs.chunks(500) {
+            session.append_results(runs).unwrap().require_all().unwrap();
+        }
+    };
+    add((0..1_200).map(|at| run(at, "VOUT")).collect());
+    let all = page(&session, &ProductOptions::new());
+    assert!(all.contains("the first 1,000 points"));
+    assert!((150_000..380_000).contains(&all.len()), "{}", all.len());
+    // 250 others have no value in the selected results.
+    add((0..250).map(|at| run(at, &format!("A{at:03}"))).collect());
+    let hour = ProductOptions::new().filter("serialNumber == \"SN-7\"");
+    measure(&session, "SN-7", "VOUT", 3.3);
+    let told = "first 0 measurements with values. 51 more were not looked at";
+    assert!(page(&session, &hour).contains(told));
+}
+
 /// Measurements that the selected results do not have are named, and take no place of others.
 #[test]
 fn the_filter_selects_the_measurements_too() {
@@ -89,7 +126,8 @@ fn the_filter_selects_the_measurements_too() {
     let new = ProductOptions::new().filter("serialNumber == \"new\"").measurements_max(2);
     let page_of_new = page(&session, &new);
     for text in [
-        "These are the first 2 of 3 measurements.",
+        "These are the first 2 measurements with values. One more was not looked at, so that the \
+         page stays short.",
         "Without a value in the selected results: <bdi>supply &gt; A00</bdi>, ",
         "<bdi>supply &gt; A19</bdi> and 10 more.",
         "Control chart of B0",

@@ -70,6 +70,47 @@ fn steps_that_failed_are_in_a_short_page() {
     assert!(page.contains(&format!("{} of these failed.", 503 - shown.len())), "{}", shown.len());
 }
 
+/// A step of any length leaves the page as short as it may be, and its neighbours their room.
+#[test]
+fn a_long_step_is_shortened() {
+    const VALUES: usize = 40_000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let value = |at: usize| {
+        let members = [("name", format!("m{at}")), ("measurement", at.to_string())];
+        BTreeMap::from(members.map(|(key, text)| (key.to_owned(), text)))
+    };
+    let data = StepData::new().parameters((0..VALUES).map(value).collect::<Vec<_>>());
+    let id = result(
+        &session,
+        vec![
+            step("long", StatusType::Failed).data(data),
+            step("told", StatusType::Failed).data(StepData::new().text("é".repeat(900_000))),
+            step("usual", StatusType::Passed).data(StepData::new().parameters([value(7)])),
+        ],
+    );
+    let page = run_html(&session, &id, &RunOptions::new().page_bytes(0)).unwrap();
+    assert!(page.len() < 500_000, "{}", page.len());
+    assert_eq!(steps_of(&page), ["long", "told", "usual"]);
+    assert!(!page.contains("of 3 steps are not in this page"));
+    let told = " of 40,000 are not in this page, so that it stays short.";
+    assert!(page.contains("<p class=\"text\">Measurements: ") && page.contains(told), "{page}");
+    assert!(page.contains("<bdi>m0</bdi>"), "{page}");
+    let shown = page.matches("<bdi>m").count();
+    assert!(
+        page.contains(&format!(
+            "{},{:03} of 40,000",
+            (VALUES - shown + 1) / 1_000,
+            (VALUES - shown + 1) % 1_000
+        )),
+        "{shown}"
+    );
+    let full = run_html(&session, &id, &RunOptions::new().full(true)).unwrap();
+    assert_eq!(full.matches("<bdi>m").count(), VALUES + 1);
+    assert!(!full.contains("are not in this page"));
+}
+
 /// With `full`, the page has every step, and each other one knows how many there are.
 #[test]
 fn a_full_page_has_every_step() {
