@@ -10,7 +10,10 @@ use std::sync::Arc;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::results::*;
-use stationdb::{Control, Identity, Session, StoreOptions, VerifyLevel};
+use stationdb::{
+    AccessPolicy, Action, Control, Identity, Service, Session, StoreOptions, VerifyLevel,
+    Visibility,
+};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -118,6 +121,58 @@ fn costs(
         ("a creation with an id", named),
         ("a creation below a parent", below),
     ]
+}
+
+/// A guest sees the workspace `open` alone.
+#[derive(Debug)]
+struct Restricted;
+
+impl AccessPolicy for Restricted {
+    fn visible(&self, who: &Identity, _: Service, _: Action) -> Visibility {
+        if who.user_id() == "guest" { Visibility::workspaces(["open"]) } else { Visibility::All }
+    }
+}
+
+/// Nor does it grow with the number of results, for whoever does not see all of them either.
+#[test]
+fn the_steps_of_a_result_cost_the_same_in_a_store_of_any_size() {
+    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false);
+    let options = options.access_policy(Restricted);
+    let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let guest = store.session(Identity::user("guest"));
+    let mut costs = Vec::new();
+    for more in [20, 4_000] {
+        let results = (0..more).map(|at| {
+            let workspace = ["open", "hidden"][at % 2];
+            let result = CreateResultRequest::new().program_name("P").workspace(workspace);
+            ResultWithSteps::new(result.status(StatusType::Passed)).steps([step(at), step(at + 1)])
+        });
+        let made = session.append_results(&results.collect::<Vec<_>>()).unwrap();
+        let made = made.into_result().unwrap().results;
+        let id = |at: usize| made[at].id.clone().unwrap().to_string();
+        let ask = |filter: &str, id: String, count: u64| {
+            let query = QueryStepsRequest::new().return_count(true);
+            let query = if filter == "resultId == @0" {
+                query.filter(filter).substitutions([id.as_str()])
+            } else {
+                query.result_filter(filter).result_substitutions([id.as_str()])
+            };
+            let found = guest.query_steps(query).unwrap();
+            assert_eq!((found.total_count, found.steps.len() as u64), (Some(count), count));
+        };
+        for filter in ["resultId == @0", "id == @0"] {
+            costs.push((filter, cost(|call| ask(filter, id(2 * call), 2))));
+            costs.push((filter, cost(|call| ask(filter, id(2 * call + 1), 0))));
+        }
+    }
+    let (few, many) = costs.split_at(4);
+    for ((filter, few), (_, many)) in few.iter().zip(many) {
+        let place = format!("{filter}: {few:?}, {many:?}");
+        println!("{place}");
+        let is_less = |few: usize, many: usize| many as f64 <= few as f64 * SHARE;
+        assert!(is_less(few.0, many.0) && is_less(few.1, many.1), "{place}");
+    }
 }
 
 #[test]

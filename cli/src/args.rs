@@ -434,10 +434,11 @@ pub struct Export {
 }
 
 /// The formats of `import`: those of tables, those of test results, and streams of Arrow.
-pub const IMPORT_FORMATS: [&str; 11] = [
+pub const IMPORT_FORMATS: [&str; 12] = [
     "csv",
     "lvm",
     "parquet",
+    "stdf-records",
     "tdms",
     "touchstone",
     "openhtf",

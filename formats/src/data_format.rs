@@ -255,7 +255,9 @@ mod tests {
         }
         let error = "xlsx".parse::<DataFormat>().unwrap_err();
         assert!(
-            error.message().contains("csv, lvm, parquet, tdms, touchstone, openhtf, stdf"),
+            error
+                .message()
+                .contains("csv, lvm, parquet, stdf-records, tdms, touchstone, openhtf, stdf"),
             "{error}"
         );
     }

@@ -1,15 +1,17 @@
 //! A file as a source of its tables.
 
+use std::fs::File;
+
 use stationdb::tables::{
     CreateTableRequest, ImportTableRequest, RowSource, SourceTable, TableSource,
 };
-use stationdb::{Control, Result};
+use stationdb::{Control, Error, Result};
 
 use crate::format::FileFormat;
 use crate::opened::SourceFile;
 use crate::tdms::TdmsOptions;
 use crate::touchstone::TouchstoneOptions;
-use crate::{csv, lvm, parquet, tdms, touchstone};
+use crate::{csv, lvm, parquet, stdf, tdms, touchstone};
 
 /// The tables of a file.
 pub(crate) struct FileTables(Box<dyn TableSource>);
@@ -45,6 +47,9 @@ impl FileTables {
             FileFormat::Parquet => {
                 OneTable::boxed(parquet::source(&request, seekable(file)?), request)
             }
+            FileFormat::StdfRecords => {
+                Box::new(StdfTables { input: Some(seekable(file)?), request, tables: None })
+            }
             FileFormat::Tdms => {
                 Box::new(tdms::tables(&request, seekable(file)?, TdmsOptions::new().raw(raw)))
             }
@@ -64,6 +69,29 @@ impl TableSource for FileTables {
 
     fn table(&mut self) -> Result<SourceTable<'_>> {
         self.0.table()
+    }
+}
+
+/// The records of an STDF file, which are looked through when the first table is asked for.
+struct StdfTables {
+    input: Option<Box<File>>,
+    request: ImportTableRequest,
+    tables: Option<stdf::Tables>,
+}
+
+impl TableSource for StdfTables {
+    fn advance(&mut self, control: &Control) -> Result<bool> {
+        if let Some(input) = self.input.take() {
+            self.tables = Some(stdf::tables(input, self.request.clone(), control)?);
+        }
+        self.tables.as_mut().map_or(Ok(false), |tables| tables.advance(control))
+    }
+
+    fn table(&mut self) -> Result<SourceTable<'_>> {
+        match &mut self.tables {
+            Some(tables) => tables.table(),
+            None => Err(Error::invalid("no table of the file is open")),
+        }
     }
 }
 

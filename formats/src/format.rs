@@ -20,6 +20,9 @@ pub enum FileFormat {
     Lvm,
     /// Apache Parquet.
     Parquet,
+    /// The records of STDF as they are, a table for each type. Such a file is imported as test results
+    /// ([`ResultFormat::Stdf`](crate::ResultFormat::Stdf)) unless this is asked for.
+    StdfRecords,
     /// TDMS, as `LabVIEW` and `DAQmx` write it.
     Tdms,
     /// Touchstone, the parameters of networks over frequency.
@@ -29,7 +32,7 @@ pub enum FileFormat {
 impl FileFormat {
     /// All formats.
     pub const ALL: &'static [Self] =
-        &[Self::Csv, Self::Lvm, Self::Parquet, Self::Tdms, Self::Touchstone];
+        &[Self::Csv, Self::Lvm, Self::Parquet, Self::StdfRecords, Self::Tdms, Self::Touchstone];
 
     /// The name of the format, in lower case.
     #[must_use]
@@ -38,6 +41,7 @@ impl FileFormat {
             Self::Csv => "csv",
             Self::Lvm => "lvm",
             Self::Parquet => "parquet",
+            Self::StdfRecords => "stdf-records",
             Self::Tdms => "tdms",
             Self::Touchstone => "touchstone",
         }
@@ -49,6 +53,8 @@ impl FileFormat {
             Self::Csv => &["asc", "csv", "dat", "prn", "tab", "tsv", "txt"],
             Self::Lvm => &["lvm"],
             Self::Parquet => &["parquet", "pq"],
+            // Its files have test results unless it is asked for.
+            Self::StdfRecords => &[],
             Self::Tdms => &["tdms"],
             // And those with a number of ports, such as s2p.
             Self::Touchstone => &["ts"],
@@ -60,7 +66,7 @@ impl FileFormat {
         match self {
             // Of the files of Gamry, whose names end with DTA.
             Self::Csv => &[b"EXPLAIN\r\nTAG\t", b"EXPLAIN\nTAG\t"],
-            Self::Touchstone => &[],
+            Self::StdfRecords | Self::Touchstone => &[],
             Self::Lvm => &[b"LabVIEW Measurement"],
             Self::Parquet => &[b"PAR1"],
             Self::Tdms => &[b"TDSm"],
@@ -164,9 +170,9 @@ mod tests {
             (b"\x1f\x8b\x08\0", "a.csv", "gzip"),
             (b"PK\x03\x04\x14\0", "a.csv", "zip"),
             (b"TDSh\x0e\0\0\0", "a.tdms_index", "import the .tdms file beside it"),
-            (b"EXPLAIN select 1\n", "a.sql", "csv, lvm, parquet, tdms, touchstone"),
-            (b"t,v\n", "a.log", "csv, lvm, parquet, tdms, touchstone"),
-            (b"t,v\n", "csv", "csv, lvm, parquet, tdms, touchstone"),
+            (b"EXPLAIN select 1\n", "a.sql", "csv, lvm, parquet, stdf-records, tdms, touchstone"),
+            (b"t,v\n", "a.log", "csv, lvm, parquet, stdf-records, tdms, touchstone"),
+            (b"t,v\n", "csv", "csv, lvm, parquet, stdf-records, tdms, touchstone"),
             (b"{\"dut_id\": 1}", "a.csv", "import_results_file"),
         ];
         for (start, name, part) in refused {
@@ -182,6 +188,9 @@ mod tests {
             assert_eq!(format.to_string().to_uppercase().parse::<FileFormat>().unwrap(), *format);
         }
         let error = "xlsx".parse::<FileFormat>().unwrap_err();
-        assert!(error.message().contains("csv, lvm, parquet, tdms, touchstone"), "{error}");
+        assert!(
+            error.message().contains("csv, lvm, parquet, stdf-records, tdms, touchstone"),
+            "{error}"
+        );
     }
 }

@@ -6,15 +6,15 @@ use crate::error::Result;
 use crate::model::{
     Asset, AssetUtilizationHistoryItem, FileLinqMetadata, FileLinqQueryRequest, FileMetadata,
     GetFilesRequest, ListTablesRequest, Product, QueryAssetUtilizationHistoryRequest,
-    QueryAssetsRequest, QueryFilesRequest, QueryProductsRequest, QueryResultsRequest,
-    QuerySpecificationsRequest, QueryTablesRequest, QueryTestPlanTemplatesRequest,
-    QueryTestPlansRequest, QueryWorkItemTemplatesRequest, QueryWorkItemsRequest,
-    QueryWorkspacesRequest, SearchFilesRequest, SearchHit, SearchRequest, Specification,
-    TableMetadata, TestPlan, TestPlanTemplate, TestResult, TotalCountRelation, WorkItem,
-    WorkItemTemplate, Workspace,
+    QueryAssetsRequest, QueryFilesRequest, QueryPathsRequest, QueryProductsRequest,
+    QueryResultsRequest, QuerySpecificationsRequest, QueryStepsRequest, QueryTablesRequest,
+    QueryTestPlanTemplatesRequest, QueryTestPlansRequest, QueryWorkItemTemplatesRequest,
+    QueryWorkItemsRequest, QueryWorkspacesRequest, SearchFilesRequest, SearchHit, SearchRequest,
+    Specification, Step, StepPath, TableMetadata, TestPlan, TestPlanTemplate, TestResult,
+    TotalCountRelation, WorkItem, WorkItemTemplate, Workspace,
 };
 use crate::services::queries::{self, QueryRequest};
-use crate::services::{AssetService as _, FileService, SearchService};
+use crate::services::{AssetService as _, FileService, ResultService, SearchService};
 use crate::session::{Handle, HasHandle as _, OwnedTransaction, Session, Transaction};
 
 /// The items of a page, and whether another page follows.
@@ -168,6 +168,23 @@ impl Session, Transaction, OwnedTransaction {
     /// [`ResultService`](crate::results::ResultService) finds.
     pub fn results(&self, query: QueryResultsRequest) -> Items<'_, TestResult>
         = |handle| Items::of_query(handle, query, identity);
+
+    /// All steps that `query_steps` of [`ResultService`] finds.
+    pub fn steps(&self, query: QueryStepsRequest) -> Items<'_, Step>
+        = |handle| Items::new(move || {
+        query.return_count = None;
+        let page = handle.query_steps(query.clone())?;
+        follow(&mut query.continuation_token, page.steps, page.continuation_token)
+    });
+
+    /// All paths of steps that `query_paths` of [`ResultService`] finds. Each page reads the
+    /// steps of all results that can have them.
+    pub fn step_paths(&self, query: QueryPathsRequest) -> Items<'_, StepPath>
+        = |handle| Items::new(move || {
+        query.return_count = None;
+        let page = handle.query_paths(query.clone())?;
+        follow(&mut query.continuation_token, page.paths, page.continuation_token)
+    });
 
     /// All specifications that `query_specs` of
     /// [`SpecificationService`](crate::specifications::SpecificationService) finds.

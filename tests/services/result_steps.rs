@@ -86,6 +86,8 @@ fn a_step_comes_back_as_it_was_sent() {
         ("inputs.Any(name == \"i\" && value == \"35\")", 1),
         ("pathIds.Contains(\"s 1\") & keywords.Contains(\"a\")", 1),
         ("properties[\"x\"] == \"y\" && workspaceName != \"none\"", 1),
+        ("workspaceName >= \"\" && workspaceName < \"\u{10ffff}\"", 1),
+        ("workspaceName > \"\u{10ffff}\"", 0),
         ("data.text == \"t\" && totalTimeInSeconds > 1", 1),
     ] {
         let query = QueryStepsRequest::new().filter(filter).return_count(true);
@@ -323,6 +325,16 @@ fn steps_stay_when_their_result_is_deleted_without_them() {
     assert_eq!(all(&session, &QueryStepsRequest::new()).len(), 2);
     session.delete_result(&stays.as_str().into(), true).unwrap();
     assert_eq!(all(&session, &QueryStepsRequest::new()).len(), 0);
+    // Nothing is left of a result whose steps were deleted before it.
+    let empty = result(&session, "P");
+    session.create_steps(vec![step(&empty, "a")], false).unwrap().require_all().unwrap();
+    session.delete_step(&empty.as_str().into(), "a", false).unwrap();
+    let mut changes = session.changes(Position::START);
+    while changes.poll().unwrap().is_some() {}
+    session.delete_result(&empty.as_str().into(), false).unwrap();
+    let told: Vec<_> =
+        std::iter::from_fn(|| changes.poll().unwrap()).map(|event| event.kind).collect();
+    assert_eq!(told, ["test result"]);
     store.assert_sound();
 }
 
@@ -331,11 +343,36 @@ fn steps_stay_when_their_result_is_deleted_without_them() {
 struct Plain {
     results: Vec<String>,
     steps: Vec<Step>,
+    /// The path of each step by its result and id, and the ids of the steps on it.
+    places: BTreeMap<(String, String), (String, Vec<String>)>,
 }
 
 impl Plain {
     fn of<'p>(&'p self, result: &'p str) -> impl Iterator<Item = &'p Step> {
         self.steps.iter().filter(move |step| step.result_id.as_deref() == Some(result))
+    }
+
+    /// Gives a step that is new or has another parent its place, and those below it theirs.
+    fn place(&mut self, result: &str, id: &str) {
+        let (mut open, mut seen) = (vec![id.to_owned()], BTreeSet::from([id.to_owned()]));
+        while let Some(id) = open.pop() {
+            let has = |step: &&Step| step.step_id.as_ref() == Some(&id);
+            let step = self.of(result).find(has).unwrap();
+            let (name, parent) = (step.name.clone().unwrap(), step.parent_id.clone());
+            let above = parent.clone().and_then(|parent| {
+                self.of(result).find(|step| step.step_id.as_ref() == Some(&parent))?;
+                self.places.get(&(result.to_owned(), parent))
+            });
+            let (path, mut ids) = match above {
+                Some((path, ids)) => (format!("{path}\n{name}"), ids.clone()),
+                None => (name, parent.into_iter().collect()),
+            };
+            ids.push(id.clone());
+            let below = self.of(result).filter(|step| step.parent_id.as_ref() == Some(&id));
+            let below: Vec<String> = below.filter_map(|step| step.step_id.clone()).collect();
+            open.extend(below.into_iter().filter(|child| seen.insert(child.clone())));
+            self.places.insert((result.to_owned(), id), (path, ids));
+        }
     }
 
     fn check(&self, session: &Session, take: i64) {
@@ -398,7 +435,7 @@ impl Plain {
         }
     }
 
-    /// Takes the steps of a result as the store has them: paths, ancestors and children follow.
+    /// Takes the steps of a result as the store has them.
     fn take_over(&mut self, session: &Session, result: &str) {
         let query = QueryStepsRequest::new().filter(format!("resultId == \"{result}\""));
         let found = session.query_steps(query).unwrap().steps;
@@ -418,6 +455,9 @@ impl Plain {
             ] {
                 assert_eq!(one, other);
             }
+            let place = (result.to_owned(), step.step_id.clone().unwrap());
+            let (path, ids) = &self.places[&place];
+            assert_eq!((step.path.as_ref(), step.path_ids.as_ref()), (Some(path), Some(ids)));
             let children = known.values().any(|other| other.parent_id == step.step_id);
             assert_eq!(step.has_children, Some(children));
         }
@@ -463,8 +503,17 @@ fn run(seed: u64, rounds: usize) {
                         parent.map(|parent| parent.to_string()).filter(|_| count == 1);
                     requests.push(request);
                 }
+                if count == 1 && random.below(3) == 0 {
+                    let child = step(&id, &format!("{number}c")).children([step(&id, "")]);
+                    requests =
+                        requests.into_iter().map(|one| one.children([child.clone()])).collect();
+                }
                 let made = session.create_steps(requests, false).unwrap();
-                plain.steps.extend(made.steps);
+                for step in made.steps {
+                    let step_id = step.step_id.clone().unwrap();
+                    plain.steps.push(step);
+                    plain.place(&id, &step_id);
+                }
             }
             5..=6 => {
                 let mut change = UpdateStepRequest::new()
@@ -475,12 +524,20 @@ fn run(seed: u64, rounds: usize) {
                 change.parent_id =
                     parent.map(|parent| parent.to_string()).filter(|_| number.is_multiple_of(2));
                 change.keywords = Some(vec!["k2".to_owned()]);
+                if random.below(3) == 0 {
+                    change.name = Some(format!("name {}", random.below(9)));
+                }
                 let changed = session.update_steps(vec![change], false, true, false).unwrap();
                 for step in changed.steps {
                     let place = plain.steps.iter_mut().find(|known| {
                         known.step_id == step.step_id && known.result_id == step.result_id
                     });
-                    *place.unwrap() = step;
+                    let place = place.unwrap();
+                    let is_moved = place.parent_id != step.parent_id;
+                    *place = step;
+                    if is_moved {
+                        plain.place(&id, &number.to_string());
+                    }
                 }
             }
             7 => {
@@ -498,8 +555,18 @@ fn run(seed: u64, rounds: usize) {
                 plain.results.retain(|other| *other != id);
                 continue;
             }
-            8..=10 => {
+            8..=9 => {
                 store.store.maintain(&control()).unwrap();
+            }
+            10 => {
+                let workspace = format!("lab {}", random.below(2));
+                let change = UpdateResultRequest::new().id(&*id).workspace(workspace.clone());
+                session.update_results(vec![change], false, false).unwrap().require_all().unwrap();
+                for step in &mut plain.steps {
+                    if step.result_id.as_ref() == Some(&id) {
+                        step.workspace = Some(workspace.clone());
+                    }
+                }
             }
             _ => {
                 drop(session);

@@ -42,7 +42,8 @@ const PART: &str = "part";
 /// that of the type. The file is read once for each type of records that it has, in bounded memory.
 ///
 /// # Errors
-/// `Io`; `InvalidArgument` and `Unsupported` as those of [`Records::new`](super::Records::new).
+/// `Io`; `InvalidArgument` and `Unsupported` as those of [`Records::new`](super::Records::new);
+/// `InvalidArgument` for a table that exists.
 ///
 /// ```
 /// # use stationdb::prelude::*;
@@ -66,6 +67,12 @@ pub fn tables(
     request: ImportTableRequest,
     control: &Control,
 ) -> Result<Tables> {
+    if request.id.is_some() {
+        return Err(Error::invalid(
+            "each type of records becomes a new table; name no table that exists",
+        )
+        .at_member("id"));
+    }
     let input = Shared::new(input);
     let mut pass = Pass::new(&input, control)?;
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -106,7 +113,6 @@ impl TableSource for Tables {
         };
         self.at += 1;
         let mut request = self.request.clone();
-        request.id = None;
         let table = request.table.get_or_insert_with(CreateTableRequest::default);
         let before = table.name.take().filter(|name| !name.is_empty());
         let name = before.into_iter().chain([known.name.to_owned()]).collect::<Vec<_>>();

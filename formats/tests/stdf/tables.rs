@@ -8,6 +8,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error};
 use stationdb_formats::stdf::{self, ByteOrder, RECORD_TYPES};
+use stationdb_formats::{FileFormat, ImportDirectoryRequest, ImportFiles as _, ImportResults as _};
 
 use super::builder::{File, V, cn};
 use super::{Bench, directory};
@@ -32,6 +33,35 @@ fn rows(bench: &Bench, made: &[ImportTableResponse]) -> BTreeMap<String, Vec<Str
         (name, rows.collect())
     });
     tables.collect()
+}
+
+/// A file is imported so where its format is said, by each way of importing files.
+#[test]
+fn a_file_has_its_records_as_tables_where_that_is_asked_for() {
+    let bench = Bench::new();
+    let file = File::new(ByteOrder::Little).pir(1, 1).prr_at((1, 1), 0, (1, 1), (0, 0), 90, "A");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lot 7.stdf");
+    std::fs::write(&path, &file.bytes).unwrap();
+    let (control, format) = (Control::default(), FileFormat::StdfRecords);
+    let names = |made: &[ImportTableResponse]| rows(&bench, made).into_keys().collect::<Vec<_>>();
+    let expected = ["lot 7 FAR", "lot 7 PIR", "lot 7 PRR"];
+    let made = bench.session.import_file(ImportTableRequest::new(), &path, Some(format), &control);
+    assert_eq!(names(&made.unwrap()), expected);
+    for is_one in [false, true] {
+        let request = ImportDirectoryRequest::new(folder.path()).all_or_nothing(is_one);
+        let request = request.format("stdf-records".parse().unwrap());
+        let report = bench.session.import_directory(&request, &control).unwrap();
+        let (_, imported) = report.imported().next().unwrap();
+        assert_eq!(names(imported.tables()), expected, "{is_one}");
+    }
+    let into = ImportTableRequest::new().id("7");
+    let error = bench.session.import_file(into, &path, Some(format), &control).unwrap_err();
+    assert!(error.message().contains("each type of records becomes a new table"), "{error}");
+    // Nobody finds it: such a file has results.
+    let found = bench.session.import_file(ImportTableRequest::new(), &path, None, &control);
+    assert!(found.unwrap_err().message().contains("test results (stdf)"));
+    assert_eq!(FileFormat::of_name(&path), None);
 }
 
 #[test]

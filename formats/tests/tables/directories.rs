@@ -62,7 +62,9 @@ fn the_format_of_a_file_is_found_by_its_bytes_then_its_name_and_an_option_decide
     let error = import("c.parquet", None).unwrap_err();
     assert!(error.message().contains("import it as CSV"), "{error}");
     assert_eq!(rows("c.parquet", Some(FileFormat::Csv)), 2);
-    for (name, part) in [("d.log", "csv, lvm, parquet, tdms, touchstone"), ("e.csv", "gzip")] {
+    for (name, part) in
+        [("d.log", "csv, lvm, parquet, stdf-records, tdms, touchstone"), ("e.csv", "gzip")]
+    {
         let error = import(name, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.message().contains(part), "{error}");

@@ -1183,7 +1183,8 @@ class Tables:
         """Imports a file with a table, or an object with `read`, into a new or an existing table.
 
         The format of a file is found by its first bytes, then by its name, unless `format` says it:
-        "csv", "lvm", "parquet", "tdms" or "touchstone". An object is "csv" or "parquet". Types,
+        "csv", "lvm", "parquet", "tdms" or "touchstone"; "stdf-records", which is never found, has the
+        records of an STDF file as tables. An object is "csv" or "parquet". Types,
         separator and decimal comma are found in the file; the options
         are those of the library's import by their names, such as index_column="t",
         time_zone="Europe/Berlin", decimal_separator=",", skip_lines=3,

@@ -229,6 +229,13 @@ record! {
         pub total: i64,
         /// Failing results.
         pub results: i64,
+        /// Selected results that are good, and have no failures.
+        pub good: i64,
+        /// Selected results that are not counted, by status type; types without one are left out.
+        pub not_counted: BTreeMap<String, i64>,
+        /// Selected bad results that `firstPassOnly` leaves out, because they are not the first ones
+        /// of their units.
+        pub not_first: i64,
     }
 }
 

@@ -26,6 +26,7 @@ mod text;
 mod walk;
 
 pub use plan::Plan;
+pub(crate) use position::mark_between;
 
 use chrono::{DateTime, FixedOffset};
 

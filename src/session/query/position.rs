@@ -79,7 +79,9 @@ pub(super) fn write(kind: Kind, last: &[u8], last_key: RecordKey, next: &[u8]) -
     let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
         Some(last.to_vec())
     } else {
-        mark_between(last, next, kind.id.key_len())
+        // A mark must have the shape of a sort key, because readers split the record key off its
+        // end. Bytes `ff` stand in that place.
+        mark_between(last, next, kind.id.key_len(), limits::TOKEN_POSITION_BYTES)
     };
     match mark {
         Some(mark) => [&[MARK], mark.as_slice()].concat(),
@@ -87,21 +89,22 @@ pub(super) fn write(kind: Kind, last: &[u8], last_key: RecordKey, next: &[u8]) -
     }
 }
 
-/// A short mark with `last <= mark < next`, if there is one.
+/// A mark of at most `len_max` bytes with `last <= mark < next`, if there is one. It ends with
+/// `tail_len` bytes `ff`.
 ///
 /// `last` and `next` first differ at the byte `common`, where `last` has the smaller byte. So
 /// everything that starts with `last[..=common]` sorts before `next`. The bytes `ff` after it sort
 /// after the rest of `last`.
-fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
+pub(crate) fn mark_between(
+    last: &[u8],
+    next: &[u8],
+    tail_len: usize,
+    len_max: usize,
+) -> Option<Vec<u8>> {
     let common = last.iter().zip(next).take_while(|(left, right)| left == right).count();
     let mut mark = last.get(..=common)?.to_vec();
-    // A mark must have the shape of a sort key, because readers split the record key off its end.
-    // The bytes `ff` stand in that place.
-    mark.resize(mark.len() + key_len, 0xff);
-    (mark.len() <= limits::TOKEN_POSITION_BYTES
-        && last <= mark.as_slice()
-        && mark.as_slice() < next)
-        .then_some(mark)
+    mark.resize(mark.len() + tail_len, 0xff);
+    (mark.len() <= len_max && last <= mark.as_slice() && mark.as_slice() < next).then_some(mark)
 }
 
 /// The sort key or mark after which the page starts.
@@ -162,10 +165,10 @@ mod tests {
             ),
         ] {
             let (last, next) = if last < next { (last, next) } else { (next, last) };
-            let mark = mark_between(&last, &next, 16).unwrap();
+            let mark = mark_between(&last, &next, 16, limits::TOKEN_POSITION_BYTES).unwrap();
             assert!(last <= mark && mark < next && mark.len() <= limits::TOKEN_POSITION_BYTES);
         }
         let alike = |tail| key(long.as_bytes(), tail);
-        assert_eq!(mark_between(&alike(1), &alike(2), 16), None);
+        assert_eq!(mark_between(&alike(1), &alike(2), 16, limits::TOKEN_POSITION_BYTES), None);
     }
 }

@@ -155,12 +155,48 @@ fn the_example_of_failures() {
             near(entry.fraction, fraction);
             near(entry.cumulative, cumulative);
         }
+        assert_eq!((pareto.good, pareto.not_first, pareto.not_counted), (0, 0, BTreeMap::new()));
         let by = FailureParetoRequest::new().by(ParetoBy::Measurement).take(1_i64);
         let pareto = session.failure_pareto(by, &control()).unwrap();
         let entry = write(&pareto.entries[0]);
         assert_eq!(entry["key"], json!({"path": "A", "measurement": "V"}));
         assert_eq!(pareto.others.unwrap().count, 5);
     }
+}
+
+/// An answer tells which results it left out, and why.
+#[test]
+fn failures_tell_what_they_leave_out() {
+    let store = small();
+    let session = store.session();
+    let request = |serial: &str, second: i64, status: StatusType| {
+        gain("P", serial).started_at(at(second)).status(status)
+    };
+    use StatusType::{Done, Failed, Passed, Running, Skipped};
+    let requests = [
+        request("1", 1, Failed),
+        request("1", 2, Failed),
+        request("1", 3, Passed),
+        request("2", 4, Passed),
+        request("2", 5, Failed),
+        request("3", 6, Running),
+        request("3", 7, Done),
+        request("4", 8, Skipped),
+        request("5", 9, Done),
+    ];
+    create(&session, requests.to_vec());
+    let of = |request: FailureParetoRequest| {
+        let found = session.failure_pareto(request, &control()).unwrap();
+        let not_counted: Vec<_> = found.not_counted.into_iter().collect();
+        (found.results, found.good, found.not_first, not_counted)
+    };
+    let count = |of: &str, count: i64| (of.to_owned(), count);
+    let ignored = vec![count("DONE", 2), count("RUNNING", 1), count("SKIPPED", 1)];
+    assert_eq!(of(FailureParetoRequest::new()), (3, 2, 0, ignored.clone()));
+    let first = FailureParetoRequest::new().first_pass_only(true);
+    assert_eq!(of(first), (1, 2, 2, ignored));
+    let one = FailureParetoRequest::new().filter("serialNumber == \"1\"");
+    assert_eq!(of(one), (2, 1, 0, Vec::new()));
 }
 
 /// Of more results than are read one by one, columns alone tell the failures.

@@ -4,6 +4,7 @@ mod append;
 mod client;
 mod figures;
 mod orders;
+mod paths;
 mod queries;
 mod retention;
 mod runs;

@@ -286,7 +286,12 @@ fn steps_that_are_open_when_a_run_ends_are_terminated() {
     let inner = outer.sequence("Inner").unwrap();
     inner.step("s").status(Passed).finish().unwrap();
     drop(inner);
+    let before = events(&session).len();
     assert_eq!(status_of(&outer.finish().unwrap()), Terminated);
+    // The event counts the steps within it, too.
+    let told = &events(&session)[before..];
+    let counts = json!({ "created": 0, "updated": 2, "deleted": 0 });
+    assert_eq!((told.len(), told[0].detail.as_ref()), (1, Some(&counts)));
     drop(run.sequence("Last").unwrap());
     let id = run.id().clone();
     let result = run.finish().unwrap();

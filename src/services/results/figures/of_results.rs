@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::classes::Classes;
 use super::groups::{GroupField, Groups};
 use super::pareto::{FailureCounts, StepFact, is_failed};
-use super::selected::{UnitEntry, bad_results, check_memory, each_result};
+use super::selected::{SelectedResults, UnitEntry, bad_results, check_memory, each_result};
 use super::tree::{Node, parents, step_order};
 use super::yields::{ResultFact, YieldCounts};
 use crate::error::Result;
@@ -271,7 +271,8 @@ pub(in crate::services::results) fn failure_pareto(
     let by = request.by.unwrap_or(ParetoBy::Path);
     let basis = request.basis.unwrap_or(ParetoBasis::First);
     let first_pass_only = request.first_pass_only.unwrap_or_default();
-    let bad = bad_results(view, &selection, &classes, first_pass_only, control)?;
+    let SelectedResults { bad, good, not_counted, not_first } =
+        bad_results(view, &selection, &classes, first_pass_only, control)?;
     let count = bad.len();
     // Only bad steps count. The others matter where they are between a bad step and one above it,
     // so a result whose bad steps have parents is read once more, with all of its steps.
@@ -326,5 +327,6 @@ pub(in crate::services::results) fn failure_pareto(
         failures.counts.add(&[])?;
     }
     let take = request.take.and_then(|take| usize::try_from(take).ok());
-    Ok(failures.counts.finish(take))
+    let pareto = failures.counts.finish(take);
+    Ok(FailurePareto { good, not_counted, not_first, ..pareto })
 }

@@ -136,7 +136,7 @@ impl FailureCounts {
             fraction: share(count, total),
         };
         let others = (!rest.is_empty()).then(others);
-        FailurePareto { entries, others, total, results: self.results }
+        FailurePareto { entries, others, total, results: self.results, ..FailurePareto::default() }
     }
 }
 

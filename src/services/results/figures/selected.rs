@@ -1,7 +1,7 @@
 //! The results that a figure is about, from the index of units: no record is read unless a filter
 //! needs it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::classes::Classes;
 use super::passes::Passes;
@@ -211,7 +211,19 @@ fn each_start(
     })
 }
 
-/// The selected bad results; with `first_pass_only` those that are the first ones of their units.
+/// The selected results, as failures see them.
+#[derive(Debug, Default)]
+pub(super) struct SelectedResults {
+    pub(super) bad: BTreeSet<RecordKey>,
+    pub(super) good: i64,
+    /// Those that are not counted, by status type.
+    pub(super) not_counted: BTreeMap<String, i64>,
+    /// The bad ones that are left out, because they are not the first ones of their units.
+    pub(super) not_first: i64,
+}
+
+/// The selected bad results, and how many others there are; with `first_pass_only` those that are the
+/// first ones of their units.
 ///
 /// # Errors
 /// As [`each_result`].
@@ -221,27 +233,41 @@ pub(super) fn bad_results(
     classes: &Classes,
     first_pass_only: bool,
     control: &Control,
-) -> Result<BTreeSet<RecordKey>> {
+) -> Result<SelectedResults> {
     let mut passes = Passes::new(SeriesPass::First, selection.retest_scope);
     let mut bad = Vec::new();
+    let mut found = SelectedResults::default();
     each_result(view, selection, control, &mut |entry| {
         let class = classes.of(entry.status_type, entry.status_name);
         if first_pass_only {
             let is_counted = class != FigureClass::Ignore;
             passes.add(entry.unit, id_of(entry.key), is_counted, entry.is_selected);
         }
-        if entry.is_selected && class == FigureClass::Bad {
-            bad.push(entry.key);
-            check_count(view, bad.len())?;
+        match class {
+            _ if !entry.is_selected => {}
+            FigureClass::Good => found.good += 1,
+            FigureClass::Bad => {
+                bad.push(entry.key);
+                check_count(view, bad.len())?;
+            }
+            FigureClass::Ignore => {
+                let status_type = entry.status_type.as_str();
+                match found.not_counted.get_mut(status_type) {
+                    Some(count) => *count += 1,
+                    None => drop(found.not_counted.insert(status_type.to_owned(), 1)),
+                }
+            }
         }
         Ok(())
     })?;
     if first_pass_only {
-        let firsts = passes.finish();
+        let (firsts, all) = (passes.finish(), bad.len());
         bad.retain(|key| firsts.contains(&id_of(*key)));
+        found.not_first = (all - bad.len()).cast_signed() as i64;
     }
     // The results of units come in another order; sorted ones make the set at once.
-    Ok(bad.into_iter().collect())
+    found.bad = bad.into_iter().collect();
+    Ok(found)
 }
 
 /// Results with their starts, which are asked for mostly in order of their keys.

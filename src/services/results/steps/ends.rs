@@ -17,14 +17,20 @@ fn load(draft: &Draft<'_>, result: &TestResult) -> Result<StepSet> {
     StepSet::load(draft.view(), key, result.steps_created)
 }
 
-/// Gives TERMINATED to the RUNNING steps that `is_asked` names.
-fn terminate(set: &mut StepSet, now_ms: i64, is_asked: impl Fn(&StoredStep) -> bool) -> Result<()> {
+/// Gives TERMINATED to the RUNNING steps that `is_asked` names. Returns how many these were.
+fn terminate(
+    set: &mut StepSet,
+    now_ms: i64,
+    is_asked: impl Fn(&StoredStep) -> bool,
+) -> Result<u64> {
+    let mut count = 0;
     let running: Vec<usize> = set.in_step_order();
     for at in running {
         let is_running = set.get(at).is_some_and(|step| {
             step.status_type.as_deref() == Some(StatusType::Running.as_str()) && is_asked(step)
         });
         if is_running {
+            count += 1;
             set.update(at, None, |step| {
                 step.status_type = Some(StatusType::Terminated.as_str().to_owned());
                 step.status_name = None;
@@ -32,7 +38,7 @@ fn terminate(set: &mut StepSet, now_ms: i64, is_asked: impl Fn(&StoredStep) -> b
             })?;
         }
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Gives TERMINATED to the RUNNING steps of a result, without its record. Returns the new summary,
@@ -64,7 +70,8 @@ pub(in crate::services::results) fn end_sequence(
     let mut set = load(draft, result)?;
     let unknown = || unknown_step(result.id(), step_id);
     let at = set.find(step_id).ok_or_else(unknown)?;
-    terminate(&mut set, millis(now), |step| step.ancestor_ids.iter().any(|id| id == step_id))?;
+    let is_below = |step: &StoredStep| step.ancestor_ids.iter().any(|id| id == step_id);
+    let terminated = terminate(&mut set, millis(now), is_below)?;
     let (status_type, status_name) = match status {
         Some(status) => (status.status_type.as_str().to_owned(), status.status_name),
         None => set
@@ -82,7 +89,7 @@ pub(in crate::services::results) fn end_sequence(
     let mut after = result.clone();
     after.status_type_summary = Some(summary(&set.status_counts()));
     after.updated_at = after.updated_at.max(Some(now));
-    let detail = change_counts(0, 1, 0);
+    let detail = change_counts(0, 1 + terminated, 0);
     draft.put_changed_with(result.clone(), &after, What::StepsChanged, Some(detail))?;
     set.save(draft)?;
     Ok(answer)

@@ -17,7 +17,7 @@ use crate::model::steps::stored::{StoredStep, index_of_half, split_generated};
 use crate::model::workspaces::Workspace;
 use crate::session::View;
 use crate::value::part::Typed;
-use crate::value::{FieldDecl, FieldType, IdForm, Ops, RecordKey, Row, Val, Work};
+use crate::value::{FieldDecl, FieldType, IdForm, RecordKey, Row, Val, Work};
 
 /// The fields of steps, in the order of [`FIELDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +95,8 @@ const ALL: [(Of, &str, FieldType); FIELD_COUNT] = [
 ];
 
 /// The fields of steps that filters may name.
-pub(in crate::services) static FIELDS: LazyLock<Vec<FieldDecl>> = LazyLock::new(|| {
-    let declared = |(field, path, ty): &(Of, &'static str, FieldType)| {
-        let decl = FieldDecl::new(path, *ty);
-        if *field == Of::WorkspaceName { decl.ops(Ops::Equality) } else { decl }
-    };
-    ALL.iter().map(declared).collect()
-});
+pub(in crate::services) static FIELDS: LazyLock<Vec<FieldDecl>> =
+    LazyLock::new(|| ALL.iter().map(|(_, path, ty)| FieldDecl::new(path, *ty)).collect());
 
 fn field_at(index: usize) -> Option<Of> {
     ALL.get(index).map(|(field, ..)| *field)

@@ -40,7 +40,7 @@ use crate::services::service_record::ServiceRecord;
 use crate::session::tables::{delete_sealed, drop_chunks, drop_links};
 use crate::session::{Access, Draft, View, What};
 use crate::value::ranges::RangeSet;
-use crate::value::{RecordKey, Stored as _};
+use crate::value::{Control, RecordKey, Stored as _};
 
 pub(super) use arrays::{Arrays, damaged, equals, text};
 use changes::StepChanges;
@@ -227,9 +227,17 @@ pub(super) fn delete_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()
     steps.save(draft)
 }
 
-/// Drafts that the steps of a deleted result stay, with its last workspace.
+/// Drafts that the steps of a deleted result stay, with its last workspace. What is left of a result
+/// goes with its last step, so none is left of one without steps.
 pub(super) fn keep_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
-    if result.steps_created == 0 {
+    let Some(key) = result.key().filter(|_| result.steps_created > 0) else { return Ok(()) };
+    let (selection, mut has_steps) = (Selection::Of([key].into()), false);
+    let control = draft.context().control(&Control::default());
+    each_step(draft.view(), &selection, Vec::new(), None, &control, &mut |_, _| {
+        has_steps = true;
+        Ok(false)
+    })?;
+    if !has_steps {
         return Ok(());
     }
     let remains = RemainingSteps {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::filter::restricted;
+use super::find::find;
 use super::query::visible;
 use super::scan::{Selection, each_step};
 use crate::error::{Error, Result};
@@ -24,13 +25,14 @@ use crate::model::steps::stored::StoredStep;
 use crate::services::lists;
 use crate::services::queries::take_or;
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Query, View};
+use crate::session::{Query, View, mark_between};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::{Control, FieldDecl, FieldType, IdForm, RecordKey, Row, Val, Work, key};
 
 const DEFAULT_TAKE: usize = 1000;
-/// Bytes that a path counts in addition to its texts.
+/// Bytes that a path, and a name of it, counts in addition to its texts.
 const PATH_BYTES: usize = 256;
+const NAME_BYTES: usize = 192;
 
 const ID: usize = 0;
 const PROGRAM_NAME: usize = 1;
@@ -123,11 +125,15 @@ struct Facts {
 }
 
 impl Facts {
-    fn add(&mut self, step: &StoredStep) -> Result<()> {
+    /// Adds what a step has, and to `bytes` the memory that it takes in addition.
+    fn add(&mut self, step: &StoredStep, bytes: &mut usize) -> Result<()> {
         for (texts, values) in
             [(&step.inputs, &mut self.inputs), (&step.outputs, &mut self.outputs)]
         {
             for named in super::convert::named_values(texts.as_ref())? {
+                if !values.contains_key(&named.name) {
+                    *bytes += NAME_BYTES + named.name.len();
+                }
                 values.entry(named.name).or_default().add(&named.value);
             }
         }
@@ -135,6 +141,9 @@ impl Facts {
             let Some(name) = parameter.name.as_ref().filter(|_| parameter.is_measurement()) else {
                 continue;
             };
+            if !self.measurements.contains_key(name) {
+                *bytes += NAME_BYTES + name.len();
+            }
             let (at, measurement) = self
                 .measurements
                 .entry(name.clone())
@@ -142,6 +151,11 @@ impl Facts {
             let count = measurement.count.unwrap_or_default() + 1;
             if *at <= step.started_at_ms {
                 *at = step.started_at_ms;
+                let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+                let texts = [&parameter.units, &parameter.low_limit, &parameter.high_limit];
+                let known = [&measurement.units, &measurement.low_limit, &measurement.high_limit];
+                *bytes += texts.map(text).iter().sum::<usize>();
+                *bytes = bytes.saturating_sub(known.map(text).iter().sum());
                 *measurement = PathMeasurement {
                     units: parameter.units.clone(),
                     low_limit: parameter.low_limit.clone(),
@@ -193,7 +207,7 @@ impl Row for PathRow<'_> {
 
 /// The results whose steps can have matching paths.
 fn selection(view: &View<'_>, filter: Option<&Filter>) -> Result<Selection> {
-    let mut selection = visible(view)?;
+    let mut selection = None;
     for condition in filter.iter().flat_map(|filter| filter.conjuncts()) {
         let Condition::Field(field, FieldTest::Eq(Constant::Text(text))) = condition else {
             continue;
@@ -207,10 +221,30 @@ fn selection(view: &View<'_>, filter: Option<&Filter>) -> Result<Selection> {
         let query =
             Query { filter: Some(filter), substitutions: &substitutions, ..Query::default() };
         let mut results = BTreeSet::new();
+        // Those that the caller may see.
         view.for_each_match::<TestResult>(&query, |result| results.extend(result.key()))?;
-        selection = restricted(selection, results);
+        selection = Some(restricted(selection.unwrap_or(Selection::All), results));
     }
-    Ok(selection)
+    selection.map_or_else(|| visible(view), Ok)
+}
+
+/// The names of a step and of those above it, the top one first.
+fn names_of(view: &View<'_>, result: RecordKey, step: &StoredStep) -> Result<Vec<String>> {
+    let parts: Vec<String> = step.path.split('\n').map(str::to_owned).collect();
+    if parts.len() == step.ancestor_ids.len() + 1 {
+        return Ok(parts);
+    }
+    // A name has a line feed. A step that is gone left no name.
+    let mut names = Vec::new();
+    for id in &step.ancestor_ids {
+        match find(view, result, id)? {
+            Some(above) => names.push(above.name),
+            None => return Ok(parts),
+        }
+    }
+    names.push(step.name.clone());
+    // A path keeps the names that its steps had when they got their places.
+    Ok(if names.join("\n") == step.path { names } else { parts })
 }
 
 /// All paths of the steps of a selection.
@@ -232,19 +266,20 @@ fn paths_of(view: &View<'_>, selection: &Selection) -> Result<BTreeMap<PathKey, 
             path: step.path.clone(),
         };
         if !paths.contains_key(&path) {
-            bytes += PATH_BYTES + 2 * path.path.len() + path.program_name.len();
-            if bytes > bytes_max {
-                return Err(Error::limit(format!(
-                    "the paths take more than the {bytes_max} bytes that `query_memory_bytes` \
-                     allows one query; ask for those of one program or part number"
-                )));
-            }
+            let part_number = path.part_number.as_ref().map_or(0, String::len);
+            bytes += PATH_BYTES + 2 * path.path.len() + path.program_name.len() + part_number;
         }
         let facts = paths.entry(path).or_default();
         if facts.names.is_empty() {
-            facts.names = step.path.split('\n').map(str::to_owned).collect();
+            facts.names = names_of(view, key, &step)?;
         }
-        facts.add(&step)?;
+        facts.add(&step, &mut bytes)?;
+        if bytes > bytes_max {
+            return Err(Error::limit(format!(
+                "the paths take more than the {bytes_max} bytes that `query_memory_bytes` allows \
+                 one query; ask for those of one program or part number"
+            )));
+        }
         Ok(true)
     })?;
     Ok(paths)
@@ -293,7 +328,7 @@ pub(in crate::services::results) fn page(
     let schema = Schema { fields: &*FIELDS, accept_substitutions: true, ..Schema::default() };
     let times = Times::new(view.now(), None);
     let filter = filter::compile(request.filter.as_deref(), substitutions, &schema, &times)?;
-    let is_descending = request.descending == Some(true);
+    let is_descending = request.order_by.is_some() && request.descending == Some(true);
     let order = request.order_by.unwrap_or(PathOrderBy::Id);
     let mut fingerprint = Fingerprint::new("paths")
         .with(request.filter.as_deref().unwrap_or_default().trim().as_bytes())
@@ -321,17 +356,23 @@ pub(in crate::services::results) fn page(
     if let Some(after) = after {
         found.retain(|(sort, _)| *sort > after);
     }
-    let has_more = found.len() > take;
+    let next = found.get(take).map(|(sort, _)| sort.clone());
     found.truncate(take);
-    let continuation_token = match found.last().filter(|_| has_more) {
-        Some((sort, _)) if sort.len() <= TOKEN_POSITION_BYTES => {
-            Some(token::seal(&token_key, &fingerprint, sort)?)
-        }
-        Some(_) => {
-            return Err(Error::limit(
-                "the path at the end of the page is too long for a continuation token; order by id",
-            )
-            .at_member("orderBy"));
+    let continuation_token = match found.last().zip(next) {
+        Some(((sort, _), next)) => {
+            let mark = if sort.len() <= TOKEN_POSITION_BYTES {
+                Some(sort.clone())
+            } else {
+                mark_between(sort, &next, 16, TOKEN_POSITION_BYTES)
+            };
+            let mark = mark.ok_or_else(|| {
+                Error::limit(
+                    "the paths at the end of the page have more bytes in common than a \
+                     continuation token has room for; order by id",
+                )
+                .at_member("orderBy")
+            })?;
+            Some(token::seal(&token_key, &fingerprint, &mark)?)
         }
         None => None,
     };

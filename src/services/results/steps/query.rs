@@ -27,7 +27,7 @@ use crate::services::lists;
 use crate::services::queries::take_or;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Plan, Query, View, Visibility};
+use crate::session::{Plan, Query, View, Visibility, mark_between};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::stored::{self, Members};
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
@@ -88,7 +88,25 @@ fn order_field(order: StepOrderBy) -> StepFilterField {
     }
 }
 
-/// The results whose steps the caller may see.
+/// The results of some whose steps the caller may see. Asks for each of them alone, so the cost is
+/// that of these.
+fn visible_of(view: &View<'_>, mut results: BTreeSet<RecordKey>) -> Result<Selection> {
+    if !matches!(view.visibility(TestResult::KIND), Visibility::All) {
+        let mut hidden = Vec::new();
+        for result in &results {
+            if workspace_of(view, *result)?.is_none() {
+                hidden.push(*result);
+            }
+        }
+        for result in hidden {
+            results.remove(&result);
+        }
+    }
+    Ok(Selection::Of(results))
+}
+
+/// The results whose steps the caller may see. A policy that restricts costs a pass over the
+/// workspaces of all results.
 pub(super) fn visible(view: &View<'_>) -> Result<Selection> {
     let visibility = view.visibility(TestResult::KIND);
     if matches!(visibility, Visibility::All) {
@@ -121,7 +139,7 @@ fn check_results(view: &View<'_>, count: usize, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// The results that match a filter over results.
+/// The results that match a filter over results, and that the caller may see.
 fn matching_results(
     view: &View<'_>,
     filter: &str,
@@ -137,17 +155,21 @@ fn matching_results(
 }
 
 impl Question {
+    /// The question for the steps that match a filter, of the results `among` if there are some.
     fn new(
         view: &View<'_>,
         filter: Option<&str>,
         substitutions: Option<&[serde_json::Value]>,
+        among: impl FnOnce() -> Result<Option<BTreeSet<RecordKey>>>,
     ) -> Result<Self> {
         check_substitutions(substitutions.unwrap_or_default())?;
         let filter = StepFilter::new(view, filter, substitutions.unwrap_or_default())?;
-        let mut selection = visible(view)?;
-        if let Some(results) = filter.results() {
-            selection = restricted(selection, results);
-        }
+        let selection = match (filter.results(), among()?) {
+            (Some(results), Some(among)) => restricted(Selection::Of(among), results),
+            (Some(results), None) => visible_of(view, results)?,
+            (None, Some(among)) => Selection::Of(among),
+            (None, None) => visible(view)?,
+        };
         let control = view.context().control(&Control::default());
         Ok(Self { control, filter, selection, order: None, is_descending: false })
     }
@@ -158,13 +180,10 @@ impl Question {
         filter: (Option<&str>, Option<&[serde_json::Value]>),
         result_filter: (Option<&str>, Option<&[serde_json::Value]>),
     ) -> Result<Self> {
-        let mut question = Self::new(view, filter.0, filter.1)?;
         let (result_filter, substitutions) = result_filter;
-        if let Some(filter) = result_filter.filter(|filter| !filter.trim().is_empty()) {
-            let results = matching_results(view, filter, substitutions.unwrap_or_default())?;
-            question.selection = restricted(question.selection, results);
-        }
-        Ok(question)
+        let result_filter = result_filter.filter(|filter| !filter.trim().is_empty());
+        let matching = |filter| matching_results(view, filter, substitutions.unwrap_or_default());
+        Self::new(view, filter.0, filter.1, || result_filter.map(matching).transpose())
     }
 
     pub(super) fn of(view: &View<'_>, request: &QueryStepsRequest) -> Result<Self> {
@@ -174,7 +193,7 @@ impl Question {
             (request.result_filter.as_deref(), request.result_substitutions.as_deref()),
         )?;
         question.order = request.order_by.map(order_field);
-        question.is_descending = request.descending == Some(true);
+        question.is_descending = question.order.is_some() && request.descending == Some(true);
         Ok(question)
     }
 
@@ -186,7 +205,7 @@ impl Question {
 
     /// Whether the order is that of result and creation.
     pub(super) fn is_in_first_order(&self) -> bool {
-        self.order.is_none() && !self.is_descending
+        self.order.is_none()
     }
 
     /// Calls `f` with the matches after `after`, in order of result and creation.
@@ -363,17 +382,24 @@ fn fingerprint(request: &QueryStepsRequest) -> Fingerprint {
     fingerprint.with(order.as_bytes()).with(&[u8::from(request.descending == Some(true))])
 }
 
-/// A position in a token: the place of the last step, and the sort key of it or, if that is too
-/// long for a token, its hash.
-fn position_bytes((result, seq): Position, sort: &[u8]) -> Vec<u8> {
+/// A position in a token: the place of the last step, and a sort key that parts it from the next
+/// step: its own or, if that is too long for a token, a [`mark_between`] both. Where there is no short
+/// mark, it is a hash of the sort key.
+fn position_bytes((result, seq): Position, sort: &[u8], next: &[u8]) -> Vec<u8> {
     let mut bytes = result.as_bytes().to_vec();
     bytes.extend_from_slice(&seq.to_be_bytes());
-    if bytes.len() + sort.len() < TOKEN_POSITION_BYTES {
-        bytes.push(0);
-        bytes.extend_from_slice(sort);
-    } else {
-        bytes.push(1);
-        bytes.extend_from_slice(&xxh3_128(sort).to_be_bytes());
+    let most = TOKEN_POSITION_BYTES - bytes.len() - 1;
+    let mark =
+        if sort.len() <= most { Some(sort.to_vec()) } else { mark_between(sort, next, 24, most) };
+    match mark {
+        Some(mark) => {
+            bytes.push(0);
+            bytes.extend_from_slice(&mark);
+        }
+        None => {
+            bytes.push(1);
+            bytes.extend_from_slice(&xxh3_128(sort).to_be_bytes());
+        }
     }
     bytes
 }
@@ -520,12 +546,12 @@ pub(in crate::services::results) fn page(
     } else {
         sorted(view, &question, after.map(|(_, sort)| sort), take + 1)?
     };
-    let has_more = found.len() > take;
-    found.truncate(take);
-    let continuation_token = match found.last().filter(|_| has_more) {
-        Some((result, step)) => {
+    let next = (found.len() > take).then(|| found.pop()).flatten();
+    let continuation_token = match found.last().zip(next) {
+        Some(((result, step), (next_result, next))) => {
             let sort = question.sort_key(*result, step);
-            let position = position_bytes((*result, step.seq), &sort);
+            let next = question.sort_key(next_result, &next);
+            let position = position_bytes((*result, step.seq), &sort, &next);
             Some(token::seal(&token_key, &fingerprint, &position)?)
         }
         None => None,
@@ -620,8 +646,8 @@ pub(in crate::services::results) fn values(
         .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
     let field = value_field(field);
     let prefix = request.starts_with.as_deref().unwrap_or_default();
-    let question =
-        Question::new(view, request.filter.as_deref(), request.substitutions.as_deref())?;
+    let (filter, substitutions) = (request.filter.as_deref(), request.substitutions.as_deref());
+    let question = Question::new(view, filter, substitutions, || Ok(None))?;
     let bytes_max = view.context().settings().query_memory_bytes;
     let (mut values, mut bytes) = (BTreeSet::new(), 0);
     question.each(view, None, &mut |result, step| {
