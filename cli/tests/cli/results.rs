@@ -362,10 +362,16 @@ fn reports_are_pages() {
         (&["product", part, "--time-zone", "Europe/Berlin"], "zone.html", "VOUT"),
         (&["store"], "store.html", "No damage was found"),
     ] {
-        let said = bench.good(&[&["report"], asked, &["-o", file]].concat());
-        assert_eq!(said, format!("wrote {file}, which any browser opens\n"));
-        let page = bench.read(file);
-        assert!(page.starts_with("<!DOCTYPE html>") && page.contains(text), "{file}");
+        // Alone, and while another process has the store open.
+        for is_open in [false, true] {
+            let owner = is_open.then(|| Store::open(bench.store()).unwrap());
+            let said = bench.good(&[&["report"], asked, &["-o", file]].concat());
+            assert_eq!(said, format!("wrote {file}, which any browser opens\n"));
+            let page = bench.read(file);
+            assert!(page.starts_with("<!DOCTYPE html>") && page.contains(text), "{file}");
+            std::fs::remove_file(bench.path(file)).unwrap();
+            owner.map(|owner| owner.close().unwrap());
+        }
     }
     // With --full, the shell says before how long the page gets.
     let full = bench.run(&["report", "run", id, "--full", "-o", "full.html"]);

@@ -27,8 +27,8 @@ fn values_of_a_path_have_a_type_and_numbers_a_range() {
     let session = store.session();
     let result = &create(&session, vec![gain("P", "1")])[0];
     let rows = [
-        [json!(3), json!("a"), json!(true), json!(null), json!([1]), json!({"k": 1}), json!(1)],
-        [json!(-2.5), json!(null), json!(null), json!(null), json!([]), json!({}), json!("one")],
+        [json!(3), json!(null), json!(true), json!(null), json!([1]), json!({"k": 1}), json!(1)],
+        [json!(-2.5), json!("a"), json!(null), json!(null), json!([]), json!({}), json!("one")],
         [json!(null), json!("b"), json!(false), json!(null), json!(null), json!(null), json!(2)],
     ];
     let steps = rows.iter().enumerate().map(|(at, row)| {
