@@ -18,6 +18,7 @@ class Levels {
     const places = column.places;
     this.places = places.form === "none" ? null : bytes.distances(places.form, places.block);
     this.rows = rows;
+    this.edges = new Map();
     this.levels = [this.finest()];
     while (this.levels[this.levels.length - 1].low.length > 256) {
       this.levels.push(this.coarser(this.levels[this.levels.length - 1]));
@@ -57,18 +58,23 @@ class Levels {
     return { low, high, size: finer.size * MERGED };
   }
 
-  // Where each interval begins, at the latest.
+  // Where each interval begins, at the latest; one without a value, where the last known one before it
+  // does. `known` has the number of that one.
   startsOfIntervals() {
     if (this.step !== null) {
       return null;
     }
     const starts = new Float64Array(this.count);
+    this.known = new Uint32Array(this.count);
     let last = this.x.from;
+    let known = 0;
     for (let at = 0; at < this.count; at++) {
       if (!Number.isNaN(this.values.near[at])) {
         last = this.isWhole ? this.places.near[at] : Math.min(this.places.near[at], this.places.near[at + this.count]);
+        known = at;
       }
       starts[at] = last;
+      this.known[at] = known;
     }
     return starts;
   }
@@ -83,9 +89,9 @@ class Levels {
     }
     const before = this.startsBefore((start) => start < from);
     const upTo = this.startsBefore((start) => start <= to);
-    // That which begins last before the range reaches into it; that which begins first behind it may
-    // have begun earlier, because `starts` are late.
-    return [inside(before - 2), inside(upTo)];
+    // The known one that begins last before the range reaches into it; that which begins first behind it
+    // may have begun earlier, because `starts` are late.
+    return [inside(this.known[inside(before - 1)] - 1), inside(upTo)];
   }
 
   // How many intervals begin where the question is true; behind one where it is not, none does.
@@ -177,7 +183,7 @@ class Levels {
         while (next < ranges.length && place > ranges[next].to) {
           pushRows();
         }
-        if (ranges.some((range) => this.hasSample(range, place, value))) {
+        if (ranges.some((range) => this.hasSample(range, place, key))) {
           return;
         }
         if (next < ranges.length && place === ranges[next].to) {
@@ -190,7 +196,15 @@ class Levels {
     };
     for (let at = Math.floor(first / size); at <= Math.floor(last / size); at++) {
       if (low[at] === NONE) {
-        this.pushGap(points);
+        // Known rows have gaps of their own, and those before this interval come before its gap.
+        const begin = at * this.column.rowsEach;
+        const end = begin + this.column.rowsEach;
+        while (ranges !== null && next < ranges.length && ranges[next].row + ranges[next].rows <= end) {
+          pushRows();
+        }
+        if (ranges === null || !ranges.some((range) => range.row <= begin && end <= range.row + range.rows)) {
+          this.pushGap(points);
+        }
         continue;
       }
       const [a, b] = [this.placeOf(low[at]), this.placeOf(high[at])];
@@ -217,25 +231,27 @@ class Levels {
     return beginsBefore && endsBehind && range.from <= from && to <= range.to;
   }
 
-  // Whether a sample is among known rows.
-  hasSample(range, place, value) {
+  // Whether a sample is among known rows. At the first and the last x of these its value tells.
+  hasSample(range, place, key) {
     if (place <= range.from || place >= range.to) {
-      const places = this.rows.places.near;
-      const values = this.rows.values.near;
-      const last = range.start + range.rows - 1;
-      for (let at = range.start; at <= last && places[at] === range.from && place === range.from; at++) {
-        if (values[at] === value) {
-          return true;
-        }
-      }
-      for (let at = last; at >= range.start && places[at] === range.to && place === range.to; at--) {
-        if (values[at] === value) {
-          return true;
-        }
-      }
-      return false;
+      return (place === range.from || place === range.to) && this.edgeOf(range).has(place + ": " + this.textOf(key));
     }
     return true;
+  }
+
+  // The samples of known rows at their first and their last x, as texts.
+  edgeOf(range) {
+    if (!this.edges.has(range)) {
+      const texts = new Set();
+      for (let at = range.start; at < range.start + range.rows; at++) {
+        const place = this.rows.places.near[at];
+        if ((place === range.from || place === range.to) && !Number.isNaN(this.rows.values.near[at])) {
+          texts.add(place + ": " + this.textOf(-at - 1));
+        }
+      }
+      this.edges.set(range, texts);
+    }
+    return this.edges.get(range);
   }
 
   // Adds known rows, with one on each side.

@@ -44,7 +44,7 @@
       colours.set(theme || "");
       theme = null;
     });
-    window.stationdb = { waveforms, tables, colours };
+    window.stationdb = { waveforms, tables, colours, bytes, Levels };
   };
   root.classList.add("drawn");
   try {

@@ -51,20 +51,25 @@ pub(crate) fn markup(
     } else {
         (at_text(x, x.first), at_text(x, x.last))
     };
+    let extent = match pass.rows {
+        0 => "No samples.".to_owned(),
+        rows => format!(
+            "{} samples, {} from {} to {}.",
+            grouped(rows),
+            isolated(&x.name),
+            isolated(&first),
+            isolated(&last)
+        ),
+    };
     let placeless = match pass.placeless {
         0 => String::new(),
-        1 => format!(" One row has no {} and is left out.", isolated(&x.name)),
+        1 => format!(" One row without a finite {} is left out.", isolated(&x.name)),
         count => {
-            format!(" {} rows have no {} and are left out.", grouped(count), isolated(&x.name))
+            format!(" {} rows without a finite {} are left out.", grouped(count), isolated(&x.name))
         }
     };
     out.push_str(&format!(
-        "<p>{} samples, {} from {} to {}.{placeless}</p>\n<div class=\"charts\"></div>\n\
-         <div class=\"pictures\">\n",
-        grouped(pass.rows),
-        isolated(&x.name),
-        isolated(&first),
-        isolated(&last)
+        "<p>{extent}{placeless}</p>\n<div class=\"charts\"></div>\n<div class=\"pictures\">\n"
     ));
     for (column, y) in columns.iter().zip(ys) {
         let label = format!("{} over {}", y.name, x.name);

@@ -21,6 +21,9 @@ const VIOLATIONS_BYTES: u64 = 300_000;
 /// Bytes of a page for each byte of the name of a column: it stands there and with each violation,
 /// and a character may take six bytes for each of its own.
 const NAMES_MAX: usize = 6 * 110;
+/// The same for the unit of x, which stands with each place: of a column, of its violations in numbers,
+/// and of those in its table.
+const PLACES_MAX: usize = 6 * (10 + 1_000 + 3 * 100);
 
 /// Makes the page of columns of a table: one HTML file, as text.
 ///
@@ -98,8 +101,17 @@ pub fn full_bytes(session: &Session, table: &TableId, options: &PlotOptions) -> 
     let metadata = session.get_table_metadata(table)?;
     let chosen = waveform::choose(&metadata, options)?;
     let columns = chosen.ys.len() as u64;
-    let named = chosen.ys.iter().map(|y| y.name.len() + unit(y).map_or(0, |unit| unit.len()));
-    let names = (named.sum::<usize>() * NAMES_MAX) as u64;
+    let unit_of = |column| unit(column).map_or(0, |unit| unit.len());
+    let named = chosen.ys.iter().map(|y| y.name.len() + unit_of(y)).sum::<usize>();
+    let texts = [metadata.name.as_deref(), options.title.as_deref(), Some(&*chosen.x.name)];
+    let texts = texts.iter().flatten().map(|text| text.len()).sum::<usize>();
+    let limits = options.limits.iter().map(|limits| limits.name.len()).sum::<usize>();
+    let lines = options.lines.iter().map(|(text, _)| text.len());
+    let marks = options.marks.iter().map(|(text, _)| text.len());
+    let texts = texts + lines.chain(marks).sum::<usize>() + limits * chosen.ys.len();
+    // The unit of x stands with each place.
+    let places = unit_of(&chosen.x) * chosen.ys.len() * PLACES_MAX;
+    let names = ((named + texts) * NAMES_MAX + places) as u64;
     let rows = u64::try_from(metadata.row_count.unwrap_or(0)).unwrap_or(0);
     let beside = if options.limits.is_empty() { 0 } else { VIOLATIONS_BYTES } + COLUMN_BYTES;
     // Each column has its own x.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stationdb::prelude::*;
 use stationdb::products::QueryProductsRequest;
 use stationdb::results::{
-    CapabilityRequest, ChartRule, ControlChart, ControlChartRequest, ControlLimits,
+    Capability, CapabilityRequest, ChartRule, ControlChart, ControlChartRequest, ControlLimits,
     FailureParetoRequest, HistogramRequest, ParetoKey, QueryPathsRequest, QueryResultsRequest,
     YieldGroup, YieldsRequest,
 };
@@ -27,7 +27,8 @@ const POINTS_MIN: usize = 200;
 const CHARTS_BYTES: usize = 5_000_000;
 const POINT_BYTES: usize = 250;
 const PATHS_OF_PAGE: i64 = 1_000;
-/// Measurements without values that are named, and after how many of them no more are looked at.
+/// Measurements without values that are named, and after how many of them, at least, no more are looked
+/// at.
 const EMPTY_NAMED: usize = 20;
 const EMPTY_MAX: usize = 200;
 /// Failures of the Pareto.
@@ -288,31 +289,40 @@ impl Product<'_> {
         }
         let all = self.series()?;
         let most = self.options.measurements_max.unwrap_or(CHARTS_DEFAULT);
-        let points = points_each(all.len().min(most));
-        let (mut rows, mut charts) = (Vec::new(), String::new());
-        let (mut shown, mut empty) = (0, Vec::new());
+        let (mut found, mut empty) = (Vec::new(), Vec::new());
         for series in &all {
-            if shown == most || empty.len() == EMPTY_MAX {
+            if found.len() == most || empty.len() == most.max(EMPTY_MAX) {
                 break;
             }
-            match self.measurement(series, points) {
-                Ok(Some((row, chart))) => {
+            match self.capability(series) {
+                Ok(Some(capability)) => found.push((series, Ok(capability))),
+                Ok(None) => empty.push(series),
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                    found.push((series, Err(error)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let left = all.len() - found.len() - empty.len();
+        page.push(&left_out(found.len(), left, &empty));
+        let points = points_each(found.len());
+        let (mut rows, mut charts) = (Vec::new(), String::new());
+        for (series, capability) in found {
+            let made = capability.and_then(|capability| {
+                let charts = self.charts(series, &capability, points)?;
+                Ok((capability_row(series, &capability), charts))
+            });
+            match made {
+                Ok((row, chart)) => {
                     rows.push(row);
                     charts.push_str(&chart);
-                }
-                Ok(None) => {
-                    empty.push(series);
-                    continue;
                 }
                 Err(error) if error.kind() == ErrorKind::InvalidArgument => {
                     charts.push_str(&refused(series, &error));
                 }
                 Err(error) => return Err(error),
             }
-            shown += 1;
         }
-        let left = all.len() - shown - empty.len();
-        page.push(&left_out(shown, left, &empty));
         let head = [
             "Measurement",
             "Unit",
@@ -336,56 +346,24 @@ impl Product<'_> {
         Ok(())
     }
 
-    /// The row and the charts of a measurement; none if the selected results have no value of it.
-    fn measurement(&self, series: &Series, points: usize) -> Result<Option<(Vec<String>, String)>> {
-        let control = Control::default();
-        let path = Some(series.path.clone());
+    /// The capability of a measurement; none if the selected results have no value of it.
+    fn capability(&self, series: &Series) -> Result<Option<Capability>> {
         let mut request = selected!(self, CapabilityRequest::new(series.name.clone()));
-        request.path.clone_from(&path);
-        let capability = self.session.capability(request, &control)?;
-        if capability.n + capability.not_numbers + capability.skipped == 0 {
-            return Ok(None);
-        }
+        request.path = Some(series.path.clone());
+        let found = self.session.capability(request, &Control::default())?;
+        Ok((found.n + found.not_numbers + found.skipped > 0).then_some(found))
+    }
+
+    /// The histogram and the control charts of a measurement.
+    fn charts(&self, series: &Series, capability: &Capability, points: usize) -> Result<String> {
+        let control = Control::default();
         let mut request = selected!(self, HistogramRequest::new(series.name.clone()));
-        request.path.clone_from(&path);
+        request.path = Some(series.path.clone());
         let counts = self.session.histogram(request, &control)?;
         let mut request = selected!(self, ControlChartRequest::new(series.name.clone()));
-        request.path.clone_from(&path);
+        request.path = Some(series.path.clone());
         request.take = i64::try_from(points).ok();
         let chart = self.session.control_chart(request, &control)?;
-        let mut remarks = Vec::new();
-        let mut remark = |is: bool, text: String| {
-            if is {
-                remarks.push(text);
-            }
-        };
-        remark(capability.limits_vary, "the limits vary".to_owned());
-        remark(capability.limits_invalid, "the limits are no range".to_owned());
-        remark(capability.zero_deviation.overall, "all values are equal".to_owned());
-        remark(capability.not_numbers > 0, format!("{} are no numbers", capability.not_numbers));
-        remark(capability.skipped > 0, format!("{} were skipped", capability.skipped));
-        let mut row = vec![
-            isolated(&title(series)),
-            isolated(series.units.as_deref().unwrap_or_default()),
-            capability.n.to_string(),
-        ];
-        row.extend(
-            [
-                capability.mean,
-                capability.minimum,
-                capability.maximum,
-                capability.within_deviation,
-                capability.overall_deviation,
-                capability.low_limit,
-                capability.high_limit,
-                capability.cp,
-                capability.cpk,
-                capability.pp,
-                capability.ppk,
-            ]
-            .map(exact_or_none),
-        );
-        row.push(escaped(&remarks.join(", ")));
         let mut html = heading(series);
         let limits: Vec<(f64, &str)> =
             [(capability.low_limit, "low"), (capability.high_limit, "high")]
@@ -399,7 +377,7 @@ impl Product<'_> {
             .collect();
         if ranges.is_empty() && chart.points.is_empty() {
             html.push_str("<p>None of its values is a number.</p>\n");
-            return Ok(Some((row, html)));
+            return Ok(html);
         }
         html.push_str(&format!(
             "<figure><figcaption>Histogram <span class=\"note\">{} values</span></figcaption>{}\
@@ -414,8 +392,46 @@ impl Product<'_> {
             .collect();
         html.push_str(&folded_table("The ranges", &["From", "To", "Values"], &rows));
         html.push_str(&control_charts(series, &chart));
-        Ok(Some((row, html)))
+        Ok(html)
     }
+}
+
+/// A measurement in the table of capabilities.
+fn capability_row(series: &Series, capability: &Capability) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut remark = |is: bool, text: String| {
+        if is {
+            remarks.push(text);
+        }
+    };
+    remark(capability.limits_vary, "the limits vary".to_owned());
+    remark(capability.limits_invalid, "the limits are no range".to_owned());
+    remark(capability.zero_deviation.overall, "all values are equal".to_owned());
+    remark(capability.not_numbers > 0, format!("{} are no numbers", capability.not_numbers));
+    remark(capability.skipped > 0, format!("{} were skipped", capability.skipped));
+    let mut row = vec![
+        isolated(&title(series)),
+        isolated(series.units.as_deref().unwrap_or_default()),
+        capability.n.to_string(),
+    ];
+    row.extend(
+        [
+            capability.mean,
+            capability.minimum,
+            capability.maximum,
+            capability.within_deviation,
+            capability.overall_deviation,
+            capability.low_limit,
+            capability.high_limit,
+            capability.cp,
+            capability.cpk,
+            capability.pp,
+            capability.ppk,
+        ]
+        .map(exact_or_none),
+    );
+    row.push(escaped(&remarks.join(", ")));
+    row
 }
 
 /// The points of each of some control charts.
@@ -428,16 +444,19 @@ fn points_each(charts: usize) -> usize {
 fn left_out(shown: usize, left: usize, empty: &[&Series]) -> String {
     let mut out = String::new();
     if left > 0 {
+        let are = match shown {
+            0 => "No measurement with values was found".to_owned(),
+            1 => "This is the first measurement with values".to_owned(),
+            count => {
+                format!("These are the first {} measurements with values", grouped(count as u64))
+            }
+        };
         let others = match left {
-            1 => "One more was not looked at, so that the page stays short.".to_owned(),
-            left => format!(
-                "{} more were not looked at, so that the page stays short.",
-                grouped(left as u64)
-            ),
+            1 => "one more was".to_owned(),
+            count => format!("{} more were", grouped(count as u64)),
         };
         out.push_str(&format!(
-            "<p>These are the first {} measurements with values. {others}</p>\n",
-            grouped(shown as u64)
+            "<p>{are}; {others} not looked at. <code>--measurements</code> says how many.</p>\n"
         ));
     }
     if !empty.is_empty() {

@@ -35,7 +35,8 @@ impl ProductOptions {
         self
     }
 
-    /// How many of the measurements that have values are shown, by path and name.
+    /// How many of the measurements that have values are shown, by path and name. As many without values,
+    /// or 200, end the search for them.
     #[must_use]
     pub fn measurements_max(mut self, count: usize) -> Self {
         self.measurements_max = Some(count);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stationdb::prelude::*;
-use stationdb::results::{QueryStepsRequest, Step, TestResultId};
+use stationdb::results::{NamedValue, QueryStepsRequest, Step, TestResultId};
 use stationdb::{Error, ErrorKind, Result, Session};
 
 use crate::html::{escaped, isolated, isolated_some, table};
@@ -15,8 +15,8 @@ const STEPS_FULL_MAX: usize = 1 << 18;
 /// Steps that are held for a page with a bound, more than it has room for; and as many that failed
 /// after these, and steps above them.
 const STEPS_HELD: usize = 20_000;
-/// Values of these steps: a step may have very many.
-const VALUES_HELD: usize = 500_000;
+/// Bytes of the texts of these steps: a step may have very many.
+const BYTES_HELD: usize = 64 << 20;
 const STEPS_OF_PAGE: i64 = 1_000;
 
 /// The part of a page about steps, of about `bytes` of HTML at most; without a bound it has every step.
@@ -26,17 +26,17 @@ pub(crate) fn section(
     bytes: Option<usize>,
 ) -> Result<String> {
     let bounds = match bytes {
-        Some(_) => Bounds { held: STEPS_HELD, values: VALUES_HELD, most: usize::MAX },
-        None => Bounds { held: STEPS_FULL_MAX, values: usize::MAX, most: STEPS_FULL_MAX },
+        Some(_) => Bounds { held: STEPS_HELD, bytes: BYTES_HELD, most: usize::MAX },
+        None => Bounds { held: STEPS_FULL_MAX, bytes: usize::MAX, most: STEPS_FULL_MAX },
     };
     Ok(of_steps(&steps_of(session, id, bounds)?, bytes))
 }
 
-/// How many steps and values are held, and above how many steps the page is refused.
+/// How many steps are held, until they have so many bytes, and above how many the page is refused.
 #[derive(Clone, Copy)]
 struct Bounds {
     held: usize,
-    values: usize,
+    bytes: usize,
     most: usize,
 }
 
@@ -50,7 +50,7 @@ struct Found {
 /// Reads the steps of a result: the first ones, then those that failed, with the steps above them.
 fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Found> {
     let mut found = Found { steps: Vec::new(), total: 0, failed: 0 };
-    let mut values = 0;
+    let mut bytes = 0;
     let mut token = None;
     loop {
         let mut request = QueryStepsRequest::new()
@@ -65,9 +65,9 @@ fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Foun
             found.total += 1;
             found.failed += usize::from(has_failed);
             if found.steps.len() < bounds.held.saturating_mul(times)
-                && values < bounds.values.saturating_mul(times)
+                && bytes < bounds.bytes.saturating_mul(times)
             {
-                values += value_count(&step);
+                bytes += bytes_of(&step);
                 found.steps.push(step);
             }
         }
@@ -83,37 +83,52 @@ fn steps_of(session: &Session, id: &TestResultId, bounds: Bounds) -> Result<Foun
         }
     }
     if found.steps.len() < found.total {
-        add_those_above(session, id, &mut found.steps, bounds.held)?;
+        add_those_above(session, id, &mut found.steps, bounds)?;
     }
     found.steps.sort_by_key(|step| step.started_at);
     Ok(found)
 }
 
-/// How many values a step has.
-fn value_count(step: &Step) -> usize {
-    let parameters = step.data.as_ref().and_then(|data| data.parameters.as_ref());
-    let named = [&step.inputs, &step.outputs].map(|values| values.as_ref().map_or(0, Vec::len));
-    parameters.map_or(0, Vec::len) + named.iter().sum::<usize>()
+/// Bytes of a step and of its texts, about.
+fn bytes_of(step: &Step) -> usize {
+    const MEMBER_BYTES: usize = 64;
+    let data = step.data.as_ref();
+    let text = data.and_then(|data| data.text.as_ref()).map_or(0, String::len);
+    let parameters = data.into_iter().flat_map(|data| data.parameters.iter().flatten());
+    let members = parameters.flatten().map(|(key, text)| key.len() + text.len() + MEMBER_BYTES);
+    let named = step.inputs.iter().chain(&step.outputs).flatten();
+    let named = named.map(|value| match value.value.as_str() {
+        Some(text) => value.name.len() + text.len() + MEMBER_BYTES,
+        None => value.name.len() + value.value.to_string().len() + MEMBER_BYTES,
+    });
+    size_of::<Step>() + text + members.sum::<usize>() + named.sum::<usize>()
 }
 
-/// Adds the steps above those that failed, `most` at most.
+/// Adds the steps above those that failed, as far as the bounds go once more.
 fn add_those_above(
     session: &Session,
     id: &TestResultId,
     steps: &mut Vec<Step>,
-    most: usize,
+    bounds: Bounds,
 ) -> Result<()> {
     let held: BTreeSet<&str> = steps.iter().filter_map(|step| step.step_id.as_deref()).collect();
     let failed = steps.iter().filter(|step| has_failed(step.status.as_ref()));
     let mut missing = BTreeSet::new();
     for above in failed.flat_map(|step| step.path_ids.iter().flatten()) {
-        if !held.contains(above.as_str()) && missing.len() < most {
+        if !held.contains(above.as_str()) && missing.len() < bounds.held {
             missing.insert(above.clone());
         }
     }
+    let mut bytes = 0;
     for above in missing {
+        if bytes >= bounds.bytes {
+            break;
+        }
         match session.get_step(id, &above) {
-            Ok(step) => steps.push(step),
+            Ok(step) => {
+                bytes += bytes_of(&step);
+                steps.push(step);
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -163,8 +178,8 @@ fn tree(steps: &[Step]) -> Vec<Node<'_>> {
 }
 
 /// The HTML of each node that the page has, as far as `bytes` go: those that failed first, each with
-/// the ones above it. One takes an eighth of what is left at most, and none is added when a sixteenth
-/// is left, so that a step of usual length is always whole.
+/// the ones above it. One that takes more than half of what is left is cut to that, and none is added
+/// when a sixteenth is left.
 fn chosen(nodes: &[Node<'_>], bytes: usize) -> Vec<Option<String>> {
     let mut chosen = vec![None; nodes.len()];
     let failed = (0..nodes.len()).filter(|&at| nodes[at].has_failed);
@@ -175,7 +190,8 @@ fn chosen(nodes: &[Node<'_>], bytes: usize) -> Vec<Option<String>> {
         }
         let mut way = Some(at).filter(|&at| chosen[at].is_none());
         while let Some(at) = way {
-            let html = begin(&nodes[at], left / 8);
+            let whole = begin(&nodes[at], usize::MAX);
+            let html = if whole.len() <= left / 2 { whole } else { begin(&nodes[at], left / 2) };
             left = left.saturating_sub(html.len() + END.len());
             chosen[at] = Some(html);
             way = nodes[at].above.filter(|&above| chosen[above].is_none());
@@ -238,8 +254,8 @@ fn left_out(found: &Found, shown: usize, shown_failed: usize) -> String {
 
 const END: &str = "</details>\n";
 
-/// A step up to those below it: its values in about `room` bytes. One whose steps all passed is folded by the
-/// script, so that paper and browsers without scripts have all of it.
+/// A step up to those below it, with what it says in about `room` bytes. One whose steps all passed is
+/// folded by the script, so that paper and browsers without scripts have all of it.
 fn begin(node: &Node<'_>, room: usize) -> String {
     let step = node.step;
     let folded = if node.has_steps && !node.has_failed_below { " data-folded" } else { "" };
@@ -261,51 +277,70 @@ fn of_step(step: &Step, mut room: usize) -> String {
     let data = step.data.as_ref();
     if let Some(text) = data.and_then(|data| data.text.as_deref()).filter(|text| !text.is_empty()) {
         let text = isolated(text);
-        room = room.saturating_sub(text.len());
-        out.push_str(&format!("<p class=\"text\">{text}</p>"));
+        if text.len() <= room {
+            room -= text.len();
+            out.push_str(&format!("<p class=\"text\">{text}</p>"));
+        } else {
+            out.push_str("<p class=\"text\">The text of the step is not in this page.</p>");
+        }
     }
     let parameters = data.and_then(|data| data.parameters.as_deref()).unwrap_or_default();
     let head =
         ["Measurement", "Value", "Unit", "Low", "High", "Compared", "Status", "Place", "Other"];
-    out.push_str(&table_in(&mut room, "Measurements", &head, parameters, measurement_row));
+    let is_failed = |parameter: &BTreeMap<String, String>| {
+        parameter.get("status").is_some_and(|status| status.eq_ignore_ascii_case("failed"))
+    };
+    let (row, title) = (measurement_row, "Measurements");
+    out.push_str(&table_in(&mut room, title, &head, parameters, row, is_failed));
     for (name, values) in [("Inputs", &step.inputs), ("Outputs", &step.outputs)] {
         let values = values.as_deref().unwrap_or_default();
-        out.push_str(&table_in(&mut room, name, &["Name", "Value"], values, |value| {
-            vec![isolated(&value.name), isolated(&value.value.to_string())]
-        }));
+        let row =
+            |value: &NamedValue| vec![isolated(&value.name), isolated(&value.value.to_string())];
+        out.push_str(&table_in(&mut room, name, &["Name", "Value"], values, row, |_| false));
     }
     out
 }
 
-/// A table of the first items, as many as there is room for; nothing if there is no item.
+/// A table of items in their order, as many as there is room for: those that failed, and then the first
+/// others. Nothing if there is no item.
 fn table_in<T>(
     room: &mut usize,
     caption: &str,
     head: &[&str],
     items: &[T],
     row: impl Fn(&T) -> Vec<String>,
+    is_failed: impl Fn(&T) -> bool,
 ) -> String {
     const CELL_BYTES: usize = "<td></td>".len();
-    let mut rows = Vec::new();
-    for item in items {
-        let row = row(item);
+    let (failed, others): (Vec<usize>, Vec<usize>) =
+        (0..items.len()).partition(|&at| is_failed(&items[at]));
+    let mut rows = BTreeMap::new();
+    for &at in failed.iter().chain(&others) {
+        let row = row(&items[at]);
         let bytes: usize = row.iter().map(|cell| cell.len() + CELL_BYTES).sum();
         if bytes > *room {
             break;
         }
         *room -= bytes;
-        rows.push(row);
+        rows.insert(at, row);
     }
     let left = items.len() - rows.len();
+    let left_failed = failed.iter().filter(|at| !rows.contains_key(at)).count();
+    let rows: Vec<Vec<String>> = rows.into_values().collect();
     let mut out = String::new();
     if !rows.is_empty() {
         out.push_str(&table(caption, head, &rows));
     }
     if left > 0 {
         *room = 0;
+        let failed = match left_failed {
+            0 => String::new(),
+            1 => " One of these failed.".to_owned(),
+            count => format!(" {} of these failed.", grouped(count as u64)),
+        };
         out.push_str(&format!(
-            "<p class=\"text\">{caption}: {} of {} are not in this page, so that it stays \
-             short.</p>",
+            "<p class=\"text\">{caption}: {} of {} are not in this page, so that it stays short.\
+             {failed} <code>report run --full</code> writes them all.</p>",
             grouped(left as u64),
             grouped(items.len() as u64)
         ));
@@ -392,7 +427,8 @@ mod tests {
             step("g", None, StatusType::Errored),
         ];
         session.create_steps(steps, false).unwrap().require_all().unwrap();
-        let found = |held, most| steps_of(&session, &id, Bounds { held, values: usize::MAX, most });
+        let bounded = |held, bytes, most| steps_of(&session, &id, Bounds { held, bytes, most });
+        let found = |held, most| bounded(held, usize::MAX, most);
         let names = |found: &Found| {
             let names = found.steps.iter().map(|step| step.name.clone().unwrap());
             names.collect::<BTreeSet<_>>().into_iter().collect::<String>()
@@ -401,6 +437,12 @@ mod tests {
             let found = found(held, usize::MAX).unwrap();
             assert_eq!((found.total, found.failed), (7, 2));
             assert_eq!(names(&found), expected, "{held}");
+        }
+        // The first step fills the bytes; those that failed have as many once more.
+        let one = bytes_of(&found(7, usize::MAX).unwrap().steps[0]);
+        for (bytes, expected) in [(one, "ace"), (3 * one, "abcdeg"), (usize::MAX, "abcdefg")] {
+            let found = bounded(7, bytes, usize::MAX).unwrap();
+            assert_eq!((found.total, names(&found).as_str()), (7, expected), "{bytes}");
         }
         assert!(found(7, 7).is_ok());
         let error = found(6, 6).err().unwrap();

@@ -33,7 +33,7 @@ const VIOLATIONS_SHOWN: usize = 100;
 /// Of the bytes of a column, what its list of violations has, and what one of them takes.
 const VIOLATIONS_SHARE: usize = 8;
 const VIOLATION_BYTES: usize = 250;
-/// Rows before and behind a marked place, at least.
+/// Rows before and behind a marked place, at least, where there is room for them.
 const ROWS_AROUND: u64 = 512;
 /// Of the lowest and the highest values, how many are marked.
 const WORST: usize = 2;
@@ -282,13 +282,18 @@ impl Writer<'_> {
         let known = intervals.iter().flatten();
         let values: Vec<T> = known.flat_map(|known| both(known).into_iter().take(points)).collect();
         let trial = write(&mut std::iter::empty(), &values);
-        let place_bytes = match (x.step, rows_each) {
-            (Some(_), 1) => 0,
-            (Some(_), ..=256) => 1,
-            (Some(_), ..=65_536) => 2,
-            (Some(_), _) => 4,
-            (None, _) if !x.is_float() && x.distance(x.last) <= u64::from(u32::MAX) => 4,
-            (None, _) => 8,
+        // The greatest number that a place may be, and its bytes.
+        let place = match x.step {
+            Some(_) => rows_each - 1,
+            None if x.is_float() => u64::MAX,
+            None => x.distance(x.last),
+        };
+        let place_bytes = match place {
+            0 if x.step.is_some() => 0,
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            0x1_0000..=0xffff_ffff => 4,
+            _ => 8,
         };
         intervals.len() * points * (trial.form.width() + place_bytes) + trial.dictionary.len()
     }
@@ -479,9 +484,20 @@ impl Writer<'_> {
         let count = pass.starts.len();
         let mut chosen = BTreeSet::new();
         for &place in places {
-            let window = place.saturating_sub(around)..count.min(place + around + 1);
-            let more = window.clone().filter(|interval| !chosen.contains(interval)).count();
-            if ((chosen.len() + more) as u64 * pass.rows_each) as f64 > rows_max {
+            // The last places have fewer rows around them, as many as there is room for.
+            let mut around = around;
+            let window = loop {
+                let window = place.saturating_sub(around)..count.min(place + around + 1);
+                let more = window.clone().filter(|interval| !chosen.contains(interval)).count();
+                if ((chosen.len() + more) as u64 * pass.rows_each) as f64 <= rows_max {
+                    break window;
+                }
+                if around == 0 {
+                    break 0..0;
+                }
+                around /= 2;
+            };
+            if window.is_empty() {
                 break;
             }
             chosen.extend(window);

@@ -3522,12 +3522,22 @@ class FailurePareto(Record):
     total: int = 0
     #: Failing results.
     results: int = 0
+    #: Selected results that are good, and have no failures.
+    good: int = 0
+    #: Selected results that are not counted, by status type; types without one are left out.
+    not_counted: dict[str, int] = _field(default_factory=dict)
+    #: Selected bad results that `firstPassOnly` leaves out, because they are not the first ones of
+    #: their units.
+    not_first: int = 0
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("entries", "entries", ["ParetoEntry"]),
         ("others", "others", "ParetoOthers"),
         ("total", "total", None),
         ("results", "results", None),
+        ("good", "good", None),
+        ("not_counted", "notCounted", None),
+        ("not_first", "notFirst", None),
     )
 
 

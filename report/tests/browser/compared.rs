@@ -1,6 +1,12 @@
 //! Whether pictures say what the tables beside them say.
 
-use stationdb::serde_json::json;
+use std::collections::BTreeMap;
+
+use stationdb::prelude::*;
+use stationdb::results::{
+    CreateResultRequest, CreateStepRequest, ResultWithSteps, StatusType, StepData,
+};
+use stationdb::serde_json::{Value, json};
 use stationdb_report::{ProductOptions, product_html};
 
 use crate::driver::each_engine;
@@ -21,6 +27,34 @@ fn pictures_of_a_product_are_at_the_numbers_of_its_tables() {
             "Control chart of the ranges": 2,
         });
         assert_eq!(compared, json!([[], pictures]), "{:?}", browser.engine);
+    });
+}
+
+/// Many points share an element. They are at their numbers as well, and so are those between them that
+/// break a rule.
+#[test]
+fn many_points_are_at_the_numbers_of_their_table() {
+    let bench = Bench::new();
+    let run = |at: usize| {
+        let value = if at == 250 { 3.5 } else { 3.3 + (at as f64 * 1.7).sin() / 50.0 };
+        let members = [("name", "VOUT".to_owned()), ("measurement", value.to_string())];
+        let members = members.map(|(key, text)| (key.to_owned(), text));
+        let step = CreateStepRequest::new().name("supply").status(StatusType::Passed);
+        let step = step.data(StepData::new().parameters([BTreeMap::from(members)]));
+        let result = CreateResultRequest::new().program_name("final").part_number("P-1");
+        ResultWithSteps::new(result.status(StatusType::Passed)).steps([step])
+    };
+    let runs: Vec<ResultWithSteps> = (0..400).map(run).collect();
+    bench.session.append_results(&runs).unwrap().require_all().unwrap();
+    let page = product_html(&bench.session, "P-1", &ProductOptions::new()).unwrap();
+    assert_eq!(page.matches("class=\"points\"").count(), 2);
+    assert!(page.contains("<circle class=\"bad\""));
+    let path = bench.write("many.html", &page);
+    each_engine(|browser| {
+        browser.show_page(&path);
+        let [problems, _]: [Value; 2] =
+            stationdb::serde_json::from_value(browser.run(COMPARED)).unwrap();
+        assert_eq!(problems, json!([]), "{:?}", browser.engine);
     });
 }
 
@@ -88,9 +122,12 @@ const COMPARED: &str = r"
         const y = scale(center, lines.get('center')[1], upper, lines.get('upper')[1]);
         if (!Number.isNaN(lower)) { is('lower', lines.get('lower')[1], y(lower)); }
         const points = behind(figure, 'The points').filter((row) => !isRanges || row[2] !== '\u2013');
-        const dots = svg.querySelectorAll('circle');
+        const alone = Array.from(svg.querySelectorAll('circle'), (dot) => [number(dot, 'cx'), number(dot, 'cy')]);
+        const shared = svg.querySelector('path.points');
+        const together = shared === null ? [] : shared.getAttribute('d').match(/[\d.]+ [\d.]+/g).map((at) => at.split(' ').map(Number));
+        const dots = alone.concat(together).sort((a, b) => a[0] - b[0]);
         if (dots.length !== points.length) { problems.push(`${dots.length} dots of ${points.length}`); }
-        points.forEach((row, at) => is('point', number(dots[at], 'cy'), y(Number(row[isRanges ? 2 : 1]))));
+        points.forEach((row, at) => is('point', dots[at][1], y(Number(row[isRanges ? 2 : 1]))));
       }
     }
     return [problems.slice(0, 20), count];";

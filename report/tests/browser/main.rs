@@ -5,6 +5,7 @@ mod compared;
 mod driver;
 mod figures;
 mod hands;
+mod levels;
 mod looks;
 mod old;
 mod pictures;

@@ -133,8 +133,8 @@ fn rows_without_a_place_are_told() {
     session.append_table_data(&id, append).unwrap();
     let options = PlotOptions::new().x_column("t").columns(["volts"]);
     let page = plot_html(&session, &id, &options).unwrap();
-    let told = "3 samples, <bdi>t</bdi> from <bdi>-0.25</bdi> to <bdi>2</bdi>. 3 rows have no \
-                <bdi>t</bdi> and are left out.";
+    let told = "3 samples, <bdi>t</bdi> from <bdi>-0.25</bdi> to <bdi>2</bdi>. 3 rows without \
+                a finite <bdi>t</bdi> are left out.";
     assert!(page.contains(told), "{page}");
     let usual = plot_html(&session, &id, &PlotOptions::new().columns(["volts"])).unwrap();
     assert!(usual.contains("6 samples") && !usual.contains("left out"));

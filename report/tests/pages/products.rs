@@ -107,8 +107,11 @@ fn a_page_stays_short() {
     add((0..250).map(|at| run(at, &format!("A{at:03}"))).collect());
     let hour = ProductOptions::new().filter("serialNumber == \"SN-7\"");
     measure(&session, "SN-7", "VOUT", 3.3);
-    let told = "first 0 measurements with values. 51 more were not looked at";
+    let told = "No measurement with values was found; 51 more were not looked at.";
     assert!(page(&session, &hour).contains(told));
+    // More are looked at where more are asked for.
+    let all = page(&session, &hour.measurements_max(300));
+    assert!(all.contains("Control chart of VOUT") && !all.contains("not looked at"));
 }
 
 /// Measurements that the selected results do not have are named, and take no place of others.
@@ -126,8 +129,7 @@ fn the_filter_selects_the_measurements_too() {
     let new = ProductOptions::new().filter("serialNumber == \"new\"").measurements_max(2);
     let page_of_new = page(&session, &new);
     for text in [
-        "These are the first 2 measurements with values. One more was not looked at, so that the \
-         page stays short.",
+        "These are the first 2 measurements with values; one more was not looked at.",
         "Without a value in the selected results: <bdi>supply &gt; A00</bdi>, ",
         "<bdi>supply &gt; A19</bdi> and 10 more.",
         "Control chart of B0",

@@ -78,7 +78,12 @@ fn a_long_step_is_shortened() {
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
     let value = |at: usize| {
-        let members = [("name", format!("m{at}")), ("measurement", at.to_string())];
+        let status = if at == 30_000 { "Failed" } else { "Passed" };
+        let members = [
+            ("name", format!("m{at}")),
+            ("measurement", at.to_string()),
+            ("status", status.to_owned()),
+        ];
         BTreeMap::from(members.map(|(key, text)| (key.to_owned(), text)))
     };
     let data = StepData::new().parameters((0..VALUES).map(value).collect::<Vec<_>>());
@@ -97,6 +102,13 @@ fn a_long_step_is_shortened() {
     let told = " of 40,000 are not in this page, so that it stays short.";
     assert!(page.contains("<p class=\"text\">Measurements: ") && page.contains(told), "{page}");
     assert!(page.contains("<bdi>m0</bdi>"), "{page}");
+    // What failed is there, behind the first ones.
+    assert!(page.contains("<bdi>m30000</bdi>") && !page.contains("of these failed"), "{page}");
+    // A step that has room beside others is whole.
+    let data = StepData::new().parameters((0..300).map(value).collect::<Vec<_>>());
+    let some = result(&session, vec![step("some", StatusType::Failed).data(data)]);
+    let whole = run_html(&session, &some, &RunOptions::new().page_bytes(0)).unwrap();
+    assert_eq!(whole.matches("<bdi>m").count(), 300);
     let shown = page.matches("<bdi>m").count();
     assert!(
         page.contains(&format!(

@@ -125,6 +125,69 @@ fn the_example_of_yields() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
+/// Each field groups as a plain count does; a result without it comes last.
+#[test]
+fn yields_are_grouped_by_each_field() {
+    let store = small();
+    let session = store.session();
+    for (part, family) in [("P", Some("Analog")), ("Q", Some("Digital")), ("R", None)] {
+        let product = CreateProductRequest::new(part).maybe_family(family.map(str::to_owned));
+        session.create_products(vec![product]).unwrap().require_all().unwrap();
+    }
+    let (mut requests, mut plain) = (Vec::new(), Vec::new());
+    for at in 0..60_usize {
+        let pick =
+            |of: usize, name: &str| (at % of != 0).then(|| format!("{name} {}", at / of % 3));
+        let part = ["P", "Q", "R", "P"][at * 7 % 4];
+        let family = match part {
+            "P" => Some("Analog".to_owned()),
+            "Q" => Some("Digital".to_owned()),
+            _ => None,
+        };
+        let status = if at % 5 == 0 { StatusType::Failed } else { StatusType::Passed };
+        let (system, host, operator) = (pick(3, "rack"), pick(4, "host"), pick(5, "ada"));
+        let (workspace, slot) = (format!("lab {}", at % 2), pick(7, "slot"));
+        let properties = slot.iter().map(|slot| ("slot".to_owned(), slot.clone()));
+        let properties: BTreeMap<String, String> = properties.collect();
+        let mut request = gain(part, &at.to_string()).status(status).workspace(workspace.clone());
+        request.system_id.clone_from(&system);
+        request.host_name.clone_from(&host);
+        request.operator.clone_from(&operator);
+        request.properties = Some(properties);
+        requests.push(request);
+        let keys = [Some(part.to_owned()), family, system, host, operator, Some(workspace), slot];
+        plain.push((keys, status == StatusType::Passed));
+    }
+    create(&session, requests);
+    let fields = [
+        "PART_NUMBER",
+        "PRODUCT_FAMILY",
+        "SYSTEM_ID",
+        "HOST_NAME",
+        "OPERATOR",
+        "WORKSPACE",
+        "properties.slot",
+    ];
+    for (at, field) in fields.into_iter().enumerate() {
+        let mut expected: BTreeMap<(bool, Option<String>), (i64, i64)> = BTreeMap::new();
+        for (keys, is_good) in &plain {
+            let key = (keys[at].is_none(), keys[at].clone());
+            let (good, bad) = expected.entry(key).or_default();
+            *good += i64::from(*is_good);
+            *bad += i64::from(!*is_good);
+        }
+        let request = YieldsRequest::new().group_by([field.to_owned()]);
+        let groups = session.yields(request, &control()).unwrap().groups;
+        let found: Vec<_> = groups
+            .into_iter()
+            .map(|group| {
+                ((group.keys[0].is_none(), group.keys[0].clone()), (group.good, group.bad))
+            })
+            .collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{field}");
+    }
+}
+
 #[test]
 fn the_example_of_failures() {
     let store = small();
