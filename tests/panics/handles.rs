@@ -172,9 +172,11 @@ fn read_pages<T>(mut items: Items<'_, T>) -> Result<()> {
 }
 
 fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 51] = page_probes! {
+    let table: [(&'static str, Run); 57] = page_probes! {
         products(|w| json!({"take": 1}));
         results(|w| json!({"take": 1}));
+        steps(|w| json!({"take": 1}));
+        step_paths(|w| json!({"take": 1}));
         specifications(|w| json!({"productIds": [w.open.product, w.secret.product], "take": 1}));
         assets(|w| json!({"take": 1}));
         utilizations(|w| json!({"take": 1}));

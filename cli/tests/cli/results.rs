@@ -370,7 +370,9 @@ fn reports_are_pages() {
             let page = bench.read(file);
             assert!(page.starts_with("<!DOCTYPE html>") && page.contains(text), "{file}");
             std::fs::remove_file(bench.path(file)).unwrap();
-            owner.map(|owner| owner.close().unwrap());
+            if let Some(owner) = owner {
+                owner.close().unwrap();
+            }
         }
     }
     // With --full, the shell says before how long the page gets.

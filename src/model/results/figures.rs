@@ -233,8 +233,8 @@ record! {
         pub good: i64,
         /// Selected results that are not counted, by status type; types without one are left out.
         pub not_counted: BTreeMap<String, i64>,
-        /// Selected bad results that `firstPassOnly` leaves out, because they are not the first ones
-        /// of their units.
+        /// Selected bad results that `firstPassOnly` leaves out, because they are not the first
+        /// ones of their units.
         pub not_first: i64,
     }
 }

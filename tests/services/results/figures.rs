@@ -147,8 +147,8 @@ fn yields_are_grouped_by_each_field() {
         let status = if at % 5 == 0 { StatusType::Failed } else { StatusType::Passed };
         let (system, host, operator) = (pick(3, "rack"), pick(4, "host"), pick(5, "ada"));
         let (workspace, slot) = (format!("lab {}", at % 2), pick(7, "slot"));
-        let properties = slot.iter().map(|slot| ("slot".to_owned(), slot.clone()));
-        let properties: BTreeMap<String, String> = properties.collect();
+        let properties = slot.iter().map(|slot| ("slot".to_owned(), Some(slot.clone())));
+        let properties: BTreeMap<String, Option<String>> = properties.collect();
         let mut request = gain(part, &at.to_string()).status(status).workspace(workspace.clone());
         request.system_id.clone_from(&system);
         request.host_name.clone_from(&host);

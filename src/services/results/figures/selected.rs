@@ -222,8 +222,8 @@ pub(super) struct SelectedResults {
     pub(super) not_first: i64,
 }
 
-/// The selected bad results, and how many others there are; with `first_pass_only` those that are the
-/// first ones of their units.
+/// The selected bad results, and how many others there are; with `first_pass_only` those that are
+/// the first ones of their units.
 ///
 /// # Errors
 /// As [`each_result`].

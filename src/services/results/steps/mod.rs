@@ -227,8 +227,8 @@ pub(super) fn delete_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()
     steps.save(draft)
 }
 
-/// Drafts that the steps of a deleted result stay, with its last workspace. What is left of a result
-/// goes with its last step, so none is left of one without steps.
+/// Drafts that the steps of a deleted result stay, with its last workspace. What is left of a
+/// result goes with its last step, so none is left of one without steps.
 pub(super) fn keep_of(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
     let Some(key) = result.key().filter(|_| result.steps_created > 0) else { return Ok(()) };
     let (selection, mut has_steps) = (Selection::Of([key].into()), false);

@@ -383,8 +383,8 @@ fn fingerprint(request: &QueryStepsRequest) -> Fingerprint {
 }
 
 /// A position in a token: the place of the last step, and a sort key that parts it from the next
-/// step: its own or, if that is too long for a token, a [`mark_between`] both. Where there is no short
-/// mark, it is a hash of the sort key.
+/// step: its own or, if that is too long for a token, a [`mark_between`] both. Where there is no
+/// short mark, it is a hash of the sort key.
 fn position_bytes((result, seq): Position, sort: &[u8], next: &[u8]) -> Vec<u8> {
     let mut bytes = result.as_bytes().to_vec();
     bytes.extend_from_slice(&seq.to_be_bytes());
