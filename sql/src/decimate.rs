@@ -17,7 +17,7 @@ use stationdb::tables::{
 use crate::catalog::Catalog;
 use crate::errors::external;
 use crate::rows::RowTable;
-use crate::scan::{Batches, StoreScan, names, project};
+use crate::scan::{Batches, Memory, StoreScan, names, project};
 use crate::search::{number, text};
 
 /// The function.
@@ -113,7 +113,7 @@ impl TableProvider for DecimatedTable {
         let mut request = QueryDecimatedDataRequest::new().decimation(self.options.clone());
         request.columns = Some(names(&schema, self.rows.index()));
         let (session, id) = (self.rows.session.clone(), self.rows.id.clone());
-        let open = move |control: &stationdb::Control| {
+        let open = move |control: &stationdb::Control, _: &Memory| {
             let session = session.with_control(control);
             let answer = session.query_decimated_data(&id, request.clone())?;
             Ok(Box::new(answer.frame.batches.into_iter().map(Ok)) as Batches)

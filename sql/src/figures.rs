@@ -1,33 +1,43 @@
-//! The figures of test results as table functions: `yields`, `failure_pareto`, `capability`,
-//! `histogram` and `control_chart`.
+//! The figures of test results as table functions: `yields`, `rolled_throughput`, `failure_pareto`,
+//! `capability`, `histogram` and `control_chart`.
 //!
-//! Each asks the store for the figure, so its numbers are those of `ResultService`.
+//! Each asks the store for the figure, so its numbers are those of `ResultService`. The answer is in
+//! memory, which counts to that of the engine; only the columns are made of it that the statement
+//! names.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, Int64Builder, ListArray, ListBuilder,
-    MapBuilder, RecordBatch, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
+    MapBuilder, RecordBatch, RecordBatchOptions, StringArray, StringBuilder, StructArray,
+    TimestampMillisecondArray,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{TableFunctionImpl, TableProvider};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
-use serde_json::{Value, to_value};
+use serde_json::{Map, Value, to_value};
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::results::{
-    CapabilityRequest, ChartType, ControlChartRequest, FailureParetoRequest, HistogramRequest,
-    ParetoBy, ResultService, YieldsRequest,
+    CapabilityRequest, ChartPoint, ChartType, ControlChartRequest, FailureParetoRequest,
+    HistogramRequest, ParetoBy, ParetoEntry, ParetoKey, ResultService, RolledYield, YieldGroup,
+    YieldsRequest,
 };
-use stationdb::{Control, Error, Place, Session};
+use stationdb::{Control, Error, ErrorKind, Place, Session};
 
-use crate::pages::{Page, Pages, misfit};
+use crate::pages::{Page, PageRequest, Pages, misfit};
+use crate::scan::Memory;
 use crate::search::{number, text};
 
 /// Points of a control chart that are read together.
 const POINTS: i64 = 100_000;
+/// Rows that are made together.
+const ROWS: usize = 1_024;
+/// Bytes of an entry of a list or map that are not those of its texts.
+const ENTRY_BYTES: usize = 64;
 
 /// The type of a column, by what JSON has for it.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +79,6 @@ const YIELDS: &[Column] = &[
     ("units", "units", Form::Int),
     ("first_units", "firstUnits", Form::Int),
     ("retests", "retests", Form::Int),
-    ("rolled_throughput", "rolledThroughput", Form::Structs(ROLLED)),
 ];
 
 const PARETO: &[Column] = &[
@@ -78,6 +87,8 @@ const PARETO: &[Column] = &[
     ("count", "count", Form::Int),
     ("fraction", "fraction", Form::Float),
     ("cumulative", "cumulative", Form::Float),
+    ("total", "total", Form::Int),
+    ("results", "results", Form::Int),
 ];
 
 const CAPABILITY: &[Column] = &[
@@ -113,6 +124,13 @@ const HISTOGRAM: &[Column] = &[
     ("lower", "lower", Form::Float),
     ("upper", "upper", Form::Float),
     ("count", "count", Form::Int),
+    ("n", "n", Form::Int),
+    ("below", "below", Form::Int),
+    ("above", "above", Form::Int),
+    ("minimum", "minimum", Form::Float),
+    ("maximum", "maximum", Form::Float),
+    ("not_numbers", "notNumbers", Form::Int),
+    ("skipped", "skipped", Form::Int),
 ];
 
 const LIMITS: &[Column] = &[
@@ -132,6 +150,10 @@ const CHART: &[Column] = &[
     ("range_rules", "rangeRules", Form::Texts),
     ("limits", "limits", Form::Struct(LIMITS)),
     ("range_limits", "rangeLimits", Form::Struct(LIMITS)),
+    ("n", "n", Form::Int),
+    ("left_over", "leftOver", Form::Int),
+    ("not_numbers", "notNumbers", Form::Int),
+    ("skipped", "skipped", Form::Int),
 ];
 
 impl Form {
@@ -212,25 +234,77 @@ impl Form {
 #[derive(Clone, Debug)]
 enum Figure {
     Yields(YieldsRequest),
+    Rolled(YieldsRequest),
     Pareto(FailureParetoRequest),
     Capability(CapabilityRequest),
     Histogram(HistogramRequest),
     Chart(ControlChartRequest),
 }
 
-/// An answer as JSON; the store's answers are always that.
-fn json(answer: serde_json::Result<Value>) -> stationdb::Result<Value> {
-    answer.map_err(|error| {
+/// A part of an answer as JSON; the store's answers are always that.
+fn json(part: serde_json::Result<Value>) -> stationdb::Result<Value> {
+    part.map_err(|error| {
         Error::io("preparing figures for SQL", std::io::Error::other(error.to_string()))
     })
 }
 
-/// The entries of a list in an answer.
-fn list(answer: &mut Value, member: &str) -> Vec<Value> {
-    match answer.get_mut(member).map(Value::take) {
-        Some(Value::Array(entries)) => entries,
-        _ => Vec::new(),
+/// Rows, each as JSON when it is asked for.
+type Rows = Box<dyn Iterator<Item = stationdb::Result<Value>>>;
+
+/// The rows of an answer.
+struct Answer {
+    rows: Rows,
+    /// Members that all rows have.
+    of_all: Map<String, Value>,
+    /// The memory of the rows, about.
+    bytes: usize,
+    /// The token of the next page.
+    next: Option<String>,
+}
+
+impl Answer {
+    fn new<T: 'static>(
+        rows: Vec<T>,
+        row: fn(T) -> serde_json::Result<Value>,
+        texts: fn(&T) -> usize,
+    ) -> Self {
+        let bytes = rows.iter().map(|row| size_of::<T>() + texts(row)).sum();
+        let rows = Box::new(rows.into_iter().map(move |one| json(row(one))));
+        Self { rows, of_all: Map::new(), bytes, next: None }
     }
+
+    /// With the members of an answer that are of all rows.
+    fn with(mut self, answer: serde_json::Result<Value>) -> stationdb::Result<Self> {
+        if let Value::Object(members) = json(answer)? {
+            self.of_all = members;
+        }
+        Ok(self)
+    }
+}
+
+fn bytes_of_group(group: &YieldGroup) -> usize {
+    let keys = group.keys.iter().flatten().map(String::len).sum::<usize>();
+    keys + (group.keys.len() + group.not_counted.len()) * ENTRY_BYTES
+}
+
+fn bytes_of_rolled(rolled: &RolledYield) -> usize {
+    let names = rolled.programs.iter().map(|program| program.program_name.len() + ENTRY_BYTES);
+    names.sum::<usize>() + rolled.part_number.as_ref().map_or(0, String::len)
+}
+
+fn bytes_of_entry(entry: &ParetoEntry) -> usize {
+    match &entry.key {
+        None => 0,
+        Some(ParetoKey::Text(text)) => text.len(),
+        Some(ParetoKey::Measurement(key)) => {
+            key.path.len() + key.measurement.as_ref().map_or(0, String::len)
+        }
+    }
+}
+
+fn bytes_of_point(point: &ChartPoint) -> usize {
+    let rules = (point.rules.len() + point.range_rules.len()) * ENTRY_BYTES;
+    rules + point.result_id.len() + point.step_id.len()
 }
 
 impl Figure {
@@ -245,6 +319,7 @@ impl Figure {
     fn columns(&self) -> &'static [Column] {
         match self {
             Self::Yields(_) => YIELDS,
+            Self::Rolled(_) => ROLLED,
             Self::Pareto(_) => PARETO,
             Self::Capability(_) => CAPABILITY,
             Self::Histogram(_) => HISTOGRAM,
@@ -253,31 +328,42 @@ impl Figure {
     }
 
     fn schema(&self) -> stationdb::Result<SchemaRef> {
-        Ok(self.batch(&[])?.schema())
+        let all: Vec<usize> = (0..self.keys().len() + self.columns().len()).collect();
+        Ok(self.batch(&[], &Map::new(), &all)?.schema())
     }
 
-    fn batch(&self, rows: &[Value]) -> stationdb::Result<RecordBatch> {
+    /// Rows with the columns at these positions.
+    fn batch(
+        &self,
+        rows: &[Value],
+        of_all: &Map<String, Value>,
+        columns: &[usize],
+    ) -> stationdb::Result<RecordBatch> {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-        for (at, key) in self.keys().iter().enumerate() {
-            let values = rows.iter().map(|row| row.get("keys")?.get(at)?.as_str());
-            arrays.push(Arc::new(values.collect::<StringArray>()) as ArrayRef);
-            // The keys of properties are data.
-            let name = if key.contains('.') { key.clone() } else { key.to_lowercase() };
-            fields.push(Field::new(name, DataType::Utf8, true));
+        let keys = self.keys();
+        for at in columns.iter().copied() {
+            if let Some(key) = keys.get(at) {
+                let values = rows.iter().map(|row| row.get("keys")?.get(at)?.as_str());
+                arrays.push(Arc::new(values.collect::<StringArray>()) as ArrayRef);
+                // The keys of properties are data.
+                let name = if key.contains('.') { key.clone() } else { key.to_lowercase() };
+                fields.push(Field::new(name, DataType::Utf8, true));
+            } else if let Some((name, member, form)) = self.columns().get(at - keys.len()) {
+                let value = |row| Value::get(row, member).or_else(|| of_all.get(*member));
+                let array = form.array(&rows.iter().map(value).collect::<Vec<_>>())?;
+                fields.push(Field::new(*name, array.data_type().clone(), true));
+                arrays.push(array);
+            }
         }
-        for (name, member, form) in self.columns() {
-            let values: Vec<Option<&Value>> = rows.iter().map(|row| row.get(member)).collect();
-            let array = form.array(&values)?;
-            fields.push(Field::new(*name, array.data_type().clone(), true));
-            arrays.push(array);
-        }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(misfit)
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let schema = Arc::new(Schema::new(fields));
+        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(misfit)
     }
 
     /// The arguments that are given, for `explain`.
     fn arguments(&self) -> Value {
         let request = match self {
-            Self::Yields(request) => to_value(request),
+            Self::Yields(request) | Self::Rolled(request) => to_value(request),
             Self::Pareto(request) => to_value(request),
             Self::Capability(request) => to_value(request),
             Self::Histogram(request) => to_value(request),
@@ -290,59 +376,83 @@ impl Figure {
         Value::Object(members.unwrap_or_default())
     }
 
-    /// The rows of the page after a token, and the token of the next one.
-    fn page(&self, session: &Session, token: Option<String>) -> stationdb::Result<Page> {
+    /// The rows of the page after a token.
+    fn answer(&self, session: &Session, token: Option<String>) -> stationdb::Result<Answer> {
         // The session has that of the statement.
         let control = &Control::default();
-        let mut next = None;
-        let rows = match self {
+        Ok(match self {
             Self::Yields(request) => {
-                let mut answer = json(to_value(session.yields(request.clone(), control)?))?;
-                let mut rows = list(&mut answer, "groups");
-                // It is of the whole selection, and stands beside each group.
-                let rolled = answer.get("rolledThroughput").cloned().unwrap_or_default();
-                for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-                    row.insert("rolledThroughput".to_owned(), rolled.clone());
-                }
-                rows
+                let answer = session.yields(request.clone(), control)?;
+                Answer::new(answer.groups, to_value, bytes_of_group)
+            }
+            Self::Rolled(request) => {
+                let answer = session.yields(request.clone(), control)?;
+                Answer::new(answer.rolled_throughput, to_value, bytes_of_rolled)
             }
             Self::Pareto(request) => {
-                let mut answer = json(to_value(session.failure_pareto(request.clone(), control)?))?;
-                let mut rows = list(&mut answer, "entries");
-                for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-                    // The key by measurement has two members.
-                    if let Some(Value::Object(mut key)) = row.get("key").cloned() {
-                        row.insert("key".to_owned(), key.remove("path").unwrap_or_default());
-                        let measurement = key.remove("measurement").unwrap_or_default();
-                        row.insert("measurement".to_owned(), measurement);
-                    }
-                }
-                rows
+                let mut answer = session.failure_pareto(request.clone(), control)?;
+                let entries = std::mem::take(&mut answer.entries);
+                let entry = |entry| to_value(entry).map(key_in_columns);
+                Answer::new(entries, entry, bytes_of_entry).with(to_value(answer))?
             }
             Self::Capability(request) => {
-                vec![json(to_value(session.capability(request.clone(), control)?))?]
+                Answer::new(vec![session.capability(request.clone(), control)?], to_value, |_| 0)
             }
             Self::Histogram(request) => {
-                list(&mut json(to_value(session.histogram(request.clone(), control)?))?, "ranges")
+                let mut answer = session.histogram(request.clone(), control)?;
+                let ranges = std::mem::take(&mut answer.ranges);
+                Answer::new(ranges, to_value, |_| 0).with(to_value(answer))?
             }
             Self::Chart(request) => {
                 let mut request = request.clone();
                 request.continuation_token = token;
-                let mut chart = session.control_chart(request, control)?;
-                next = chart.continuation_token.take();
-                let mut answer = json(to_value(chart))?;
-                let mut rows = list(&mut answer, "points");
-                for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-                    for member in ["limits", "rangeLimits"] {
-                        let limits = answer.get(member).cloned().unwrap_or_default();
-                        row.insert(member.to_owned(), limits);
-                    }
-                }
-                rows
+                let mut answer = session.control_chart(request, control)?;
+                let (points, next) =
+                    (std::mem::take(&mut answer.points), answer.continuation_token.take());
+                let found = Answer::new(points, to_value, bytes_of_point);
+                Answer { next, ..found.with(to_value(answer))? }
             }
-        };
-        Ok((self.batch(&rows)?, next))
+        })
     }
+
+    /// A page. It is one batch, so that its rows stay in order.
+    fn page(&self, session: &Session, request: PageRequest<'_>) -> stationdb::Result<Page> {
+        let Answer { mut rows, of_all, bytes, next } = self.answer(session, request.token)?;
+        count_memory(request.memory, bytes)?;
+        let nothing = self.batch(&[], &of_all, request.columns)?;
+        let schema = nothing.schema();
+        let (mut parts, mut counted) = (vec![nothing], bytes);
+        loop {
+            // Only a part of the rows is JSON at a time.
+            let part = rows.by_ref().take(ROWS).collect::<stationdb::Result<Vec<_>>>()?;
+            if part.is_empty() {
+                break;
+            }
+            let part = self.batch(&part, &of_all, request.columns)?;
+            // They are there twice when they become one.
+            counted += 2 * part.get_array_memory_size();
+            count_memory(request.memory, counted)?;
+            parts.push(part);
+        }
+        let batch = concat_batches(&schema, &parts).map_err(misfit);
+        Ok(Page { batches: Box::new(std::iter::once(batch)), next })
+    }
+}
+
+/// Counts the memory of a page to that of the engine, in place of the page before.
+fn count_memory(memory: &Memory, bytes: usize) -> stationdb::Result<()> {
+    memory.try_resize(bytes).map_err(|error| {
+        Error::new(ErrorKind::LimitExceeded, format!("the rows of a figure: {error}"))
+    })
+}
+
+/// The key by measurement has two members, which are columns.
+fn key_in_columns(mut row: Value) -> Value {
+    if let Some(Value::Object(mut key)) = row.get("key").cloned() {
+        row["key"] = key.remove("path").unwrap_or_default();
+        row["measurement"] = key.remove("measurement").unwrap_or_default();
+    }
+    row
 }
 
 /// What the store says of several paths and units names members of its requests, which SQL does not
@@ -386,6 +496,7 @@ fn path_of(text: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
     Yields,
+    Rolled,
     Pareto,
     Capability,
     Histogram,
@@ -393,12 +504,13 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Yields, Self::Pareto, Self::Capability, Self::Histogram, Self::Chart];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Yields, Self::Rolled, Self::Pareto, Self::Capability, Self::Histogram, Self::Chart];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Yields => "yields",
+            Self::Rolled => "rolled_throughput",
             Self::Pareto => "failure_pareto",
             Self::Capability => "capability",
             Self::Histogram => "histogram",
@@ -412,6 +524,7 @@ impl Function {
             Self::Yields => {
                 "yields takes a filter of results and what to group by, as yields('', 'WEEK')"
             }
+            Self::Rolled => "rolled_throughput takes a filter of results, as rolled_throughput('')",
             Self::Pareto => {
                 "failure_pareto takes a filter of results and what to count by, as \
                  failure_pareto('', 'PATH')"
@@ -438,6 +551,7 @@ impl Function {
         let some = |text: String| Some(text).filter(|text| !text.trim().is_empty());
         let filter = some(given(0)?);
         let most = match self {
+            Self::Rolled => 1,
             Self::Yields | Self::Pareto => 2,
             Self::Capability => 4,
             Self::Histogram | Self::Chart => 5,
@@ -452,6 +566,11 @@ impl Function {
                 let mut request = YieldsRequest::new().group_by(groups.map(str::to_owned));
                 request.filter = filter;
                 return Some(Figure::Yields(request));
+            }
+            Self::Rolled => {
+                let mut request = YieldsRequest::new();
+                request.filter = filter;
+                return Some(Figure::Rolled(request));
             }
             Self::Pareto => {
                 let mut request = FailureParetoRequest::new();
@@ -512,8 +631,8 @@ impl TableFunctionImpl for FigureFunction {
         let schema = figure.schema().map_err(crate::errors::external)?;
         let label = format!("{} {}", self.function.name(), figure.arguments());
         // Each page computes the figure anew, so one has all rows that it can have.
-        let read = move |session: &Session, token: Option<String>, _: i64| {
-            figure.page(session, token).map_err(in_arguments)
+        let read = move |session: &Session, request: PageRequest<'_>| {
+            figure.page(session, request).map_err(in_arguments)
         };
         let pages = Pages::new(label, &self.session, schema, TableType::Temporary, Arc::new(read));
         Ok(Arc::new(pages))

@@ -2,21 +2,29 @@
 //!
 //! Over records the store keeps every record that the condition keeps, and DataFusion tests it
 //! again: one side of `and` may be left out, and none of `or`. Over rows a condition goes down as a
-//! whole or not at all, so that the store keeps exactly its rows. Both need a language without `not`
-//! and `!=`: null satisfies `!=` there.
+//! whole or not at all, so that the store keeps exactly its rows; so it does over results, their steps
+//! and measurements, which the store counts. Both need a language without `not` and `!=`: null
+//! satisfies `!=` there.
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use serde_json::{Value, json};
+use stationdb::results::StatusType;
 
 use crate::filters::{ColumnTest, float_of, integer_of, tests, text_of, time_of, value_of};
 
-/// Comparisons in a filter over records, and in one condition on rows, at most; DataFusion alone
-/// tests longer ones. Over rows a bound of all conditions together would make what the store tests of
-/// one depend on the others.
+/// Comparisons in a filter over records, and in one condition that the store alone tests, at most;
+/// DataFusion alone tests longer ones. For the latter a bound of all conditions together would make
+/// what the store tests of one depend on the others.
 const TERMS_MAX: usize = 100;
+
+/// Bytes of a text at most that the store alone compares: it refuses filters with too many of them.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// The status of results and steps in filters. Its letter case does not count there.
+const STATUS_TYPE: &str = "status.statusType";
 
 /// Key of the metadata of a column with the path of its field in filters.
 pub(crate) const FIELD: &str = "stationdb.field";
@@ -25,6 +33,8 @@ pub(crate) const FIELD: &str = "stationdb.field";
 pub(crate) enum Names<'s> {
     /// The fields of records.
     Fields(&'s Schema),
+    /// The fields of results or steps, in conditions that the store alone tests.
+    Whole(&'s Schema),
     /// The columns of measured rows, and which of them may have NaN.
     Columns(&'s Schema, &'s dyn Fn(&str) -> bool),
 }
@@ -32,7 +42,7 @@ pub(crate) enum Names<'s> {
 impl Names<'_> {
     /// Whether nothing of a condition may be left out.
     fn is_exact(&self) -> bool {
-        matches!(self, Self::Columns(..))
+        matches!(self, Self::Columns(..) | Self::Whole(_))
     }
 }
 
@@ -57,6 +67,46 @@ impl Filter {
         }
         self.text.push_str(&text);
         true
+    }
+
+    /// Adds all terms of another filter.
+    pub(crate) fn append(&mut self, other: &Self) {
+        if other.text.is_empty() {
+            return;
+        }
+        let before = self.substitutions.len();
+        let mut text = String::new();
+        // The text has no literals, so what follows each `@` is a number.
+        for (at, part) in other.text.split('@').enumerate() {
+            if at == 0 {
+                text.push_str(part);
+                continue;
+            }
+            let digits = part.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(part.len());
+            let (number, rest) = part.split_at(digits);
+            let number = number.parse::<usize>().unwrap_or_default() + before;
+            text.push_str(&format!("@{number}{rest}"));
+        }
+        if self.text.is_empty() {
+            self.text = text;
+        } else {
+            self.text = format!("{} and {text}", self.text);
+        }
+        self.substitutions.extend(other.substitutions.iter().cloned());
+    }
+
+    /// Adds that a field is one of these texts.
+    pub(crate) fn add_any<'t>(&mut self, field: &str, texts: impl Iterator<Item = &'t str>) {
+        let texts: Vec<String> = texts.map(|text| self.substitution(json!(text))).collect();
+        let test = if texts.is_empty() {
+            "false".to_owned()
+        } else {
+            format!("{field} in ({})", texts.join(", "))
+        };
+        if !self.text.is_empty() {
+            self.text.push_str(" and ");
+        }
+        self.text.push_str(&test);
     }
 
     /// The condition as a term of a chain of `and` or of `or`. Without effect where there is none.
@@ -113,6 +163,11 @@ impl Filter {
                 let path = field.metadata().get(FIELD)?;
                 (path.clone(), value)
             }
+            Names::Whole(schema) => {
+                let field = member(test.operand, schema)?;
+                let path = field.metadata().get(FIELD)?;
+                (path.clone(), whole_value(test, field, path)?)
+            }
             Names::Columns(schema, has_nan) => {
                 let name = test.column().or_else(|| widened(test.operand, schema))?;
                 let (_, field) = schema.column_with_name(name)?;
@@ -150,6 +205,24 @@ fn field_value(test: &ColumnTest<'_>, field: &Field) -> Option<Value> {
         DataType::Timestamp(..) => json!(time_of(test.value)?),
         _ => return None,
     })
+}
+
+/// The value, where the store's comparison of a result or step with it keeps exactly those that SQL
+/// keeps.
+fn whole_value(test: &ColumnTest<'_>, field: &Field, path: &str) -> Option<Value> {
+    match (field.data_type(), test.value) {
+        (DataType::Utf8, value) if test.operator == Operator::Eq => {
+            let text = text_of(value).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
+            let is_same = |status: StatusType| status.as_str() == text;
+            let is_kept = path != STATUS_TYPE || text.parse().is_ok_and(is_same);
+            is_kept.then(|| json!(text))
+        }
+        // The store's times have no finer digits.
+        (DataType::Timestamp(TimeUnit::Millisecond, _), ScalarValue::TimestampMillisecond(..)) => {
+            time_of(test.value).map(|time| json!(time))
+        }
+        _ => None,
+    }
 }
 
 /// The value, where the store's comparison with it keeps exactly the rows of SQL's.

@@ -33,9 +33,9 @@
 //! Functions: `decimate('table', 'y1, y2', intervals)` thins out the rows of a table;
 //! `search('words')` returns what full-text search finds; `check_spec(record, value)` says whether
 //! a value is `INSIDE` or `OUTSIDE` the limits of a specification's column `record`.
-//! `yields('filter', 'group')`, `failure_pareto('filter')`, `capability('filter', 'path', 'name')`,
-//! `histogram` and `control_chart` return the figures of test results as tables, and `pp`, `ppk`,
-//! `cp` and `cpk` of (value, low, high) are aggregates.
+//! `yields('filter', 'group')`, `rolled_throughput('filter')`, `failure_pareto('filter')`,
+//! `capability('filter', 'path', 'name')`, `histogram` and `control_chart` return the figures of test
+//! results as tables, and `pp`, `ppk`, `cp` and `cpk` of (value, low, high) are aggregates.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -58,12 +58,14 @@ mod nowhere;
 mod options;
 mod pages;
 mod prepared;
+mod pruning;
 mod quotas;
 mod records;
 mod rows;
 mod rules;
 mod scan;
 mod search;
+mod spec_limits;
 
 use std::sync::Arc;
 

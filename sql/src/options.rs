@@ -22,6 +22,9 @@ pub(crate) const PUBLIC: &str = "public";
 /// Bytes for the sorts, joins and groups of a context.
 const MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
+/// Values at most that one partition of a join passes on to the reads of its other side.
+const JOINED_MAX: usize = 512;
+
 /// What a context may use.
 ///
 /// ```
@@ -80,6 +83,8 @@ pub(crate) fn prepared(
         .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, PUBLIC);
+    // The ids of results that a join passes on to the read of their steps.
+    config.options_mut().optimizer.hash_join_inlist_pushdown_max_distinct_values = JOINED_MAX;
     if let Some(partitions) = options.partitions {
         config = config.with_target_partitions(partitions.max(1));
     }

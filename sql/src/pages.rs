@@ -13,16 +13,42 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use stationdb::Session;
 
-use crate::scan::{Batches, StoreScan, project};
+use crate::scan::{Batches, Memory, StoreScan, project};
 
 /// Rows of one page at most.
 const PAGE: i64 = 1000;
 
-/// A page, and the token of the next one.
-pub(crate) type Page = (RecordBatch, Option<String>);
-/// Reads the page after a token, with at most so many rows.
+/// A page.
+pub(crate) struct Page {
+    /// Its rows, with the columns that were asked for.
+    pub batches: Batches,
+    /// The token of the next one.
+    pub next: Option<String>,
+}
+
+/// What is asked for of a list.
+pub(crate) struct PageRequest<'r> {
+    /// The page after this token.
+    pub token: Option<String>,
+    /// Rows at most.
+    pub take: i64,
+    /// The columns, in this order.
+    pub columns: &'r [usize],
+    /// Where a list that is made as a whole counts its memory.
+    pub memory: &'r Memory,
+}
+
+impl Page {
+    /// A page of all columns as one of those that were asked for.
+    pub(crate) fn of(batch: &RecordBatch, columns: &[usize], next: Option<String>) -> Self {
+        let batch = batch.project(columns).map_err(misfit);
+        Self { batches: Box::new(std::iter::once(batch)), next }
+    }
+}
+
+/// Reads a page.
 pub(crate) type PageReader =
-    dyn Fn(&Session, Option<String>, i64) -> stationdb::Result<Page> + Send + Sync;
+    dyn Fn(&Session, PageRequest<'_>) -> stationdb::Result<Page> + Send + Sync;
 
 /// A list of the store, and who reads it.
 #[derive(Clone, Debug)]
@@ -91,27 +117,44 @@ impl TableProvider for Pages {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (schema, columns) = project(&self.list.schema, projection)?;
         let (session, list) = (self.session.clone(), self.list.clone());
-        let open = move |control: &stationdb::Control| {
+        let open = move |control: &stationdb::Control, memory: &Memory| {
             let session = session.with_control(control);
-            let (read, columns) = (list.read.clone(), columns.clone());
+            let (read, columns, memory) = (list.read.clone(), columns.clone(), memory.clone());
             let mut left = limit.unwrap_or(usize::MAX);
             let mut token = None;
-            let mut is_done = left == 0;
-            let pages = std::iter::from_fn(move || {
+            let mut is_last = left == 0;
+            let mut open: Option<Batches> = None;
+            let mut next = move || -> stationdb::Result<Option<RecordBatch>> {
+                loop {
+                    if let Some(batch) = open.as_mut().and_then(Iterator::next) {
+                        let batch = batch?;
+                        left = left.saturating_sub(batch.num_rows());
+                        return Ok(Some(batch));
+                    }
+                    if is_last || left == 0 {
+                        return Ok(None);
+                    }
+                    let request = PageRequest {
+                        token: token.take(),
+                        take: PAGE.min(i64::try_from(left).unwrap_or(PAGE)),
+                        columns: &columns,
+                        memory: &memory,
+                    };
+                    let page = read(&session, request)?;
+                    is_last = page.next.is_none();
+                    (token, open) = (page.next, Some(page.batches));
+                }
+            };
+            let mut is_done = false;
+            let batches = std::iter::from_fn(move || {
                 if is_done {
                     return None;
                 }
-                let take = PAGE.min(i64::try_from(left).unwrap_or(PAGE));
-                let page = read(&session, token.take(), take).and_then(|(page, next)| {
-                    left = left.saturating_sub(page.num_rows());
-                    is_done = next.is_none() || left == 0;
-                    token = next;
-                    page.project(&columns).map_err(misfit)
-                });
-                is_done |= page.is_err();
-                Some(page)
+                let batch = next().transpose();
+                is_done = batch.as_ref().is_none_or(Result::is_err);
+                batch
             });
-            Ok(Box::new(pages) as Batches)
+            Ok(Box::new(batches) as Batches)
         };
         Ok(Arc::new(StoreScan::new(self.list.label.clone(), schema, Arc::new(open))))
     }
@@ -137,13 +180,13 @@ mod tests {
         let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
         let takes: Arc<Mutex<Vec<i64>>> = Arc::default();
         let (seen, form) = (takes.clone(), schema.clone());
-        let read = move |_: &Session, token: Option<String>, take: i64| {
-            seen.lock().unwrap().push(take);
-            let from: i64 = token.map_or(0, |token| token.parse().unwrap());
-            let to = (from + take).min(2_500);
+        let read = move |_: &Session, request: PageRequest<'_>| {
+            seen.lock().unwrap().push(request.take);
+            let from: i64 = request.token.map_or(0, |token| token.parse().unwrap());
+            let to = (from + request.take).min(2_500);
             let page = Arc::new(Int64Array::from_iter_values(from..to));
             let page = RecordBatch::try_new(form.clone(), vec![page]).unwrap();
-            Ok((page, (to < 2_500).then(|| to.to_string())))
+            Ok(Page::of(&page, request.columns, (to < 2_500).then(|| to.to_string())))
         };
         let pages =
             Pages::new("numbers".to_owned(), &session, schema, TableType::Base, Arc::new(read));

@@ -10,7 +10,7 @@ use datafusion::logical_expr::TableType;
 use stationdb::Session;
 use stationdb::workspaces::{ListQuotasRequest, Quota, WorkspaceService};
 
-use crate::pages::{Page, Pages, misfit};
+use crate::pages::{Page, PageRequest, Pages, misfit};
 
 /// The name of the table.
 pub(crate) const NAME: &str = "quotas";
@@ -20,13 +20,13 @@ const UTC: &str = "UTC";
 pub(crate) fn table(session: &Session) -> Pages {
     let schema = schema();
     let form = schema.clone();
-    let read =
-        move |session: &Session, token: Option<String>, take: i64| -> stationdb::Result<Page> {
-            let mut request = ListQuotasRequest::new().take(take);
-            request.continuation_token = token;
-            let answer = session.list_quotas(request)?;
-            Ok((batch(&form, &answer.quotas)?, answer.continuation_token))
-        };
+    let read = move |session: &Session, wanted: PageRequest<'_>| -> stationdb::Result<Page> {
+        let mut request = ListQuotasRequest::new().take(wanted.take);
+        request.continuation_token = wanted.token;
+        let answer = session.list_quotas(request)?;
+        let quotas = batch(&form, &answer.quotas)?;
+        Ok(Page::of(&quotas, wanted.columns, answer.continuation_token))
+    };
     Pages::new(NAME.to_owned(), session, schema, TableType::Base, Arc::new(read))
 }
 

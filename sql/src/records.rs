@@ -1,5 +1,6 @@
 //! A kind of record, the steps and the measurements as tables.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,14 +9,19 @@ use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use stationdb::results::{ResultService, ScanMeasurementsRequest, ScanStepsRequest};
-use stationdb::scans::{RecordKind, RecordService, RecordStream, ScanRecordsRequest};
+use stationdb::results::{
+    QueryResultsRequest, QueryStepsRequest, ResultService, ScanMeasurementsRequest,
+    ScanStepsRequest,
+};
+use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::{Control, ErrorKind, Session};
 
 use crate::errors::external;
 use crate::filters::{stand_in, tests, text_of};
 use crate::language::{FIELD, Filter, Names};
+use crate::rows::without_columns;
 use crate::scan::{Batches, StoreScan, names, project};
+use crate::spec_limits::{self, is_spec_limit};
 
 /// The names of the tables of steps and of measurements.
 pub(crate) const STEPS: &str = "steps";
@@ -32,16 +38,24 @@ pub(crate) enum Source {
     Measurements,
 }
 
-/// The columns, and what the store tests.
+/// What the store tests.
 #[derive(Clone, Debug, Default)]
-struct Read {
-    columns: Vec<String>,
+struct Tests {
     /// Of records, or of steps.
     filter: Filter,
     result_filter: Filter,
     /// Name of the measurements.
     name: Option<String>,
-    take: Option<i64>,
+}
+
+impl Tests {
+    fn append(&mut self, other: &Self) {
+        self.filter.append(&other.filter);
+        self.result_filter.append(&other.result_filter);
+        if self.name.is_none() {
+            self.name.clone_from(&other.name);
+        }
+    }
 }
 
 /// The text and the substitutions of a filter.
@@ -58,7 +72,7 @@ impl Source {
         match self {
             Self::Kind(kind) => session.record_schema(kind),
             Self::Steps => ScanStepsRequest::schema(),
-            Self::Measurements => ScanMeasurementsRequest::schema(),
+            Self::Measurements => spec_limits::measurements(),
         }
     }
 
@@ -71,36 +85,204 @@ impl Source {
         }
     }
 
-    fn open(
-        self,
-        session: &Session,
-        read: Read,
-        control: &Control,
-    ) -> stationdb::Result<RecordStream> {
-        let (filter, substitutions) = parts(read.filter);
-        let (result_filter, result_substitutions) = parts(read.result_filter);
+    /// Whether conditions are tested as a whole by the store, which keeps exactly the rows of SQL.
+    fn is_whole(self) -> bool {
+        matches!(self, Self::Kind(RecordKind::TestResult) | Self::Steps | Self::Measurements)
+    }
+
+    /// Whether the store counts without reading columns.
+    fn is_counted(self) -> bool {
+        matches!(self, Self::Kind(RecordKind::TestResult) | Self::Steps)
+    }
+
+    /// The column with the id of a result, and its field in filters.
+    fn key(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Kind(kind) => {
-                let mut request = ScanRecordsRequest::new(kind).columns(read.columns);
-                (request.filter, request.substitutions) = (filter, substitutions);
-                request.take = read.take;
-                session.scan_records(request, control)
+            Self::Kind(RecordKind::TestResult) => Some(("id", "id")),
+            Self::Kind(_) => None,
+            Self::Steps | Self::Measurements => Some(("result_id", "resultId")),
+        }
+    }
+
+    /// The column that is the least work to read.
+    fn least(self, schema: &Schema) -> &str {
+        match self {
+            Self::Measurements => "position",
+            _ => schema.fields().first().map_or("record", |field| field.name()),
+        }
+    }
+}
+
+/// A read of a table of records.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordRead {
+    session: Session,
+    source: Source,
+    schema: SchemaRef,
+    /// The columns of the store that are read.
+    columns: Vec<String>,
+    /// What the store alone tests.
+    required: Tests,
+    /// What DataFusion tests again.
+    repeated: Tests,
+    /// Filters of the results that the rows are joined with.
+    among: Filter,
+    take: Option<i64>,
+    /// Whether the rows are counted by the store.
+    pub is_count: bool,
+    /// The position of the column with the id of the result.
+    key: Option<usize>,
+}
+
+impl RecordRead {
+    /// What is read, for `explain`.
+    pub(crate) fn label(&self) -> String {
+        let mut tests = self.required.clone();
+        tests.append(&self.repeated);
+        let mut label = self.source.label();
+        if self.is_count {
+            label = format!("number of {label}");
+        }
+        let mut word = " where";
+        if let Some(name) = &tests.name {
+            label.push_str(&format!("{word} name == {name:?}"));
+            word = " and";
+        }
+        for (filter, of) in [
+            (&tests.filter, ""),
+            (&tests.result_filter, " results with"),
+            (&self.among, " joined results with"),
+        ] {
+            if !filter.text.is_empty() {
+                label.push_str(&format!("{word}{of} {} {:?}", filter.text, filter.substitutions));
+                word = " and";
             }
-            Self::Steps => {
-                let mut request = ScanStepsRequest::new().columns(read.columns);
-                (request.filter, request.substitutions) = (filter, substitutions);
-                request.take = read.take;
-                session.scan_steps(request, control)
+        }
+        label
+    }
+
+    /// The position of the column with the id of the result, if fewer results are fewer rows of the
+    /// statement.
+    pub(crate) fn key(&self) -> Option<usize> {
+        self.key.filter(|_| self.take.is_none() && !self.is_count)
+    }
+
+    /// Whether these are steps or measurements.
+    pub(crate) fn is_of_results(&self) -> bool {
+        matches!(self.source, Source::Steps | Source::Measurements)
+    }
+
+    /// The condition that all results of this read pass, whose ids are the column at this position.
+    /// None if it does not read results.
+    pub(crate) fn results(&self, position: usize) -> Option<Filter> {
+        if self.is_of_results() || self.key != Some(position) {
+            return None;
+        }
+        let mut filter = self.required.filter.clone();
+        filter.append(&self.repeated.filter);
+        Some(filter)
+    }
+
+    /// The same read, of no results but those that pass this filter.
+    pub(crate) fn among(&self, filter: &Filter) -> Self {
+        let mut read = self.clone();
+        read.among.append(filter);
+        read
+    }
+
+    /// Begins the read; of these results alone if there are any.
+    pub(crate) fn open(
+        &self,
+        ids: Option<&BTreeSet<String>>,
+        control: &Control,
+    ) -> stationdb::Result<Batches> {
+        let mut tests = self.required.clone();
+        tests.append(&self.repeated);
+        if ids.is_some() || !self.among.text.is_empty() {
+            let mut fewer = tests.clone();
+            match (ids, self.source.key()) {
+                // They are among those that the filter selects.
+                (Some(ids), Some((_, field))) => {
+                    fewer.filter.add_any(field, ids.iter().map(String::as_str));
+                }
+                _ => fewer.result_filter.append(&self.among),
             }
-            Self::Measurements => {
-                let mut request = ScanMeasurementsRequest::new().columns(read.columns);
+            match self.read(fewer, control) {
+                // More results than the memory of a query has room for, or a value that the store
+                // refuses: the join finds the rows among all.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::LimitExceeded | ErrorKind::InvalidArgument
+                    ) => {}
+                read => return read,
+            }
+        }
+        match self.read(tests, control) {
+            // A value that the field cannot have, as an unknown name of a state: nothing matches it
+            // in SQL, and the store refuses it.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                self.read(self.required.clone(), control)
+            }
+            read => read,
+        }
+    }
+
+    fn read(&self, tests: Tests, control: &Control) -> stationdb::Result<Batches> {
+        if self.is_count {
+            return Ok(Box::new(without_columns(self.count(tests, control)?)));
+        }
+        let (filter, substitutions) = parts(tests.filter);
+        let (result_filter, result_substitutions) = parts(tests.result_filter);
+        let (session, columns) = (&self.session, self.columns.clone());
+        Ok(match self.source {
+            Source::Kind(kind) => {
+                let mut request = ScanRecordsRequest::new(kind).columns(columns);
+                (request.filter, request.substitutions) = (filter, substitutions);
+                request.take = self.take;
+                Box::new(session.scan_records(request, control)?)
+            }
+            Source::Steps => {
+                let mut request = ScanStepsRequest::new().columns(columns);
                 (request.filter, request.substitutions) = (filter, substitutions);
                 request.result_filter = result_filter;
                 request.result_substitutions = result_substitutions;
-                (request.name, request.take) = (read.name, read.take);
-                session.scan_measurements(request, control)
+                request.take = self.take;
+                Box::new(session.scan_steps(request, control)?)
             }
-        }
+            Source::Measurements => {
+                let mut request = ScanMeasurementsRequest::new().columns(columns);
+                (request.filter, request.substitutions) = (filter, substitutions);
+                request.result_filter = result_filter;
+                request.result_substitutions = result_substitutions;
+                (request.name, request.take) = (tests.name, self.take);
+                let stream = session.scan_measurements(request, control)?;
+                if !self.schema.fields().iter().any(|field| is_spec_limit(field.name())) {
+                    return Ok(Box::new(stream));
+                }
+                let schema = self.schema.clone();
+                let shown = move |batch| spec_limits::shown(&batch?, &schema);
+                Box::new(stream.map(shown))
+            }
+        })
+    }
+
+    /// How many records or steps the store says there are.
+    fn count(&self, tests: Tests, control: &Control) -> stationdb::Result<u64> {
+        let session = self.session.with_control(control);
+        let (filter, substitutions) = parts(tests.filter);
+        let count = if self.source == Source::Steps {
+            let mut request = QueryStepsRequest::new().take(0).return_count(true);
+            (request.filter, request.substitutions) = (filter, substitutions);
+            let (filter, substitutions) = parts(tests.result_filter);
+            (request.result_filter, request.result_substitutions) = (filter, substitutions);
+            session.query_steps(request)?.total_count
+        } else {
+            let mut request = QueryResultsRequest::new().take(0).return_count(true);
+            (request.filter, request.substitutions) = (filter, substitutions);
+            session.query_results(request)?.total_count
+        };
+        Ok(count.unwrap_or_default())
     }
 }
 
@@ -127,7 +309,7 @@ impl RecordTable {
     }
 
     /// Adds what the store can test of a condition; returns whether that is anything.
-    fn add(&self, read: &mut Read, condition: &Expr) -> bool {
+    fn add(&self, read: &mut Tests, condition: &Expr) -> bool {
         let mut is_any = read.filter.add(condition, &Names::Fields(&self.schema));
         if self.source == Source::Measurements {
             is_any |= read.result_filter.add(condition, &Names::Fields(&self.of_results));
@@ -142,20 +324,45 @@ impl RecordTable {
         is_any
     }
 
-    fn label(&self, read: &Read) -> String {
-        let mut label = self.source.label();
-        let mut word = " where";
-        if let Some(name) = &read.name {
-            label.push_str(&format!("{word} name == {name:?}"));
-            word = " and";
+    /// Adds a condition if the store keeps exactly the rows that it keeps; returns whether it does.
+    fn add_whole(&self, read: &mut Tests, condition: &Expr) -> bool {
+        if !self.source.is_whole() {
+            return false;
         }
-        for (filter, of) in [(&read.filter, ""), (&read.result_filter, " results with")] {
-            if !filter.text.is_empty() {
-                label.push_str(&format!("{word}{of} {} {:?}", filter.text, filter.substitutions));
-                word = " and";
+        if read.filter.add(condition, &Names::Whole(&self.schema)) {
+            return true;
+        }
+        if self.source != Source::Measurements {
+            return false;
+        }
+        if read.result_filter.add(condition, &Names::Whole(&self.of_results)) {
+            return true;
+        }
+        let tests = tests(condition).unwrap_or_default();
+        let [test] = tests.as_slice() else { return false };
+        if test.column() != Some("name") || test.operator != Operator::Eq {
+            return false;
+        }
+        let Some(name) = text_of(test.value) else { return false };
+        match &read.name {
+            // No measurement has two names.
+            Some(known) if known != name => {
+                read.filter.add_any("", std::iter::empty());
             }
+            _ => read.name = Some(name.to_owned()),
         }
-        label
+        true
+    }
+
+    fn support(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        let condition = stand_in(filter);
+        if self.add_whole(&mut Tests::default(), &condition) {
+            TableProviderFilterPushDown::Exact
+        } else if self.add(&mut Tests::default(), &condition) {
+            TableProviderFilterPushDown::Inexact
+        } else {
+            TableProviderFilterPushDown::Unsupported
+        }
     }
 }
 
@@ -173,14 +380,7 @@ impl TableProvider for RecordTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| {
-            if self.add(&mut Read::default(), &stand_in(filter)) {
-                TableProviderFilterPushDown::Inexact
-            } else {
-                TableProviderFilterPushDown::Unsupported
-            }
-        };
-        Ok(filters.iter().map(support).collect())
+        Ok(filters.iter().map(|filter| self.support(filter)).collect())
     }
 
     async fn scan(
@@ -191,29 +391,31 @@ impl TableProvider for RecordTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (schema, _) = project(&self.schema, projection)?;
-        let least = self.schema.fields().first().map_or("record", |field| field.name());
-        let unfiltered = Read {
-            columns: names(&schema, least),
-            take: limit.and_then(|limit| i64::try_from(limit).ok()),
-            ..Read::default()
-        };
-        let mut read = unfiltered.clone();
+        let (mut required, mut repeated) = (Tests::default(), Tests::default());
+        let mut is_exact = true;
         for condition in filters {
-            self.add(&mut read, condition);
+            if !self.add_whole(&mut required, condition) {
+                self.add(&mut repeated, condition);
+                is_exact = false;
+            }
         }
-        let label = self.label(&read);
-        let (session, source) = (self.session.clone(), self.source);
-        let open = move |control: &Control| {
-            let stream = match source.open(&session, read.clone(), control) {
-                // A value that the field cannot have, as an unknown name of a state: nothing
-                // matches it in SQL, and the store refuses it.
-                Err(error) if error.kind() == ErrorKind::InvalidArgument => {
-                    source.open(&session, unfiltered.clone(), control)?
-                }
-                stream => stream?,
-            };
-            Ok(Box::new(stream) as Batches)
+        let is_count =
+            self.source.is_counted() && schema.fields().is_empty() && is_exact && limit.is_none();
+        let columns = names(&schema, self.source.least(&self.schema));
+        let key = self.source.key().and_then(|(name, _)| schema.column_with_name(name));
+        let key = key.map(|(position, _)| position);
+        let read = RecordRead {
+            session: self.session.clone(),
+            source: self.source,
+            schema,
+            columns: spec_limits::stored(columns),
+            required,
+            repeated,
+            among: Filter::default(),
+            take: limit.and_then(|limit| i64::try_from(limit).ok()),
+            is_count,
+            key,
         };
-        Ok(Arc::new(StoreScan::new(label, schema, Arc::new(open))))
+        Ok(Arc::new(StoreScan::of_records(read.schema.clone(), read)))
     }
 }

@@ -23,7 +23,7 @@ use stationdb::{Control, Session};
 use crate::filters::{ColumnTest, RowFilter, of_rows, stand_in, tests};
 use crate::language::{Filter, Names};
 use crate::pages::misfit;
-use crate::scan::{Batches, BatchesOpener, StoreScan, TopRowsOpener, names, project};
+use crate::scan::{Batches, BatchesOpener, Memory, StoreScan, TopRowsOpener, names, project};
 
 /// Rows of a batch without columns. Each batch wakes another thread, and a statement may put a
 /// constant beside each row.
@@ -116,7 +116,7 @@ impl RowTable {
             rows.order_by = Some(order.to_vec());
             rows.take = i64::try_from(take).ok();
             let label = format!("first {take} by {} of {label}", names.join(", "));
-            let open = move |control: &Control| {
+            let open = move |control: &Control, _: &Memory| {
                 Ok(Box::new(session.scan(&id, rows.clone(), control)?) as Batches)
             };
             (label, Arc::new(open) as BatchesOpener)
@@ -170,7 +170,7 @@ fn shown(term: &ColumnOrderBy) -> String {
 }
 
 /// As many rows, without columns.
-fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBatch>> {
+pub(crate) fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBatch>> {
     let mut left = rows;
     std::iter::from_fn(move || {
         let count = left.min(BATCH_ROWS);
@@ -246,7 +246,7 @@ impl TableProvider for RowTable {
         let is_count = schema.fields().is_empty() && is_exact && limit.is_none();
         let shown = if is_count { format!("number of {label}") } else { label.clone() };
         let rows = request.clone();
-        let open = move |control: &Control| {
+        let open = move |control: &Control, _: &Memory| {
             if is_count {
                 let mut count = QueryTableDataRequest::new().take(0);
                 count.filters.clone_from(&request.filters);
@@ -258,6 +258,9 @@ impl TableProvider for RowTable {
             Ok(Box::new(session.scan(&id, request.clone(), control)?) as Batches)
         };
         let mut plan = StoreScan::new(shown, schema.clone(), Arc::new(open));
+        if is_count {
+            plan = plan.counted();
+        }
         if let Some((position, field)) = schema.column_with_name(&self.known.index) {
             plan = plan.ordered_by(field.name(), position);
         }

@@ -1,5 +1,5 @@
 //! Rules for plans: the first rows of an order are selected by the store, whose summaries exclude
-//! most rows; and joins let a query be cancelled.
+//! most rows; joins with results read the steps of these; and joins let a query be cancelled.
 
 use std::sync::Arc;
 
@@ -12,14 +12,19 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
+use crate::pruning::StepsOfResults;
 use crate::scan::StoreScan;
 
+/// The rule that decides which side of a join is kept in memory.
+const SIDES: &str = "join_selection";
 /// The rule after which scans yield between batches.
 const LATER: &str = "EnsureCooperative";
 
 /// The rules of DataFusion, and these.
 pub(crate) fn all() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
+    let sides = rules.iter().position(|rule| rule.name() == SIDES);
+    rules.insert(sides.map_or(0, |place| place + 1), Arc::new(StepsOfResults));
     let place = rules.iter().position(|rule| rule.name() == LATER).unwrap_or(rules.len());
     rules.insert(place, Arc::new(TopRows));
     let last = rules.len().min(place + 2);

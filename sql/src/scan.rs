@@ -9,8 +9,10 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
@@ -18,10 +20,17 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
 };
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{
+    Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+    apply_expression_roots,
 };
 use futures::StreamExt;
 use stationdb::Control;
@@ -30,13 +39,18 @@ use stationdb::tables::ColumnOrderBy;
 use crate::errors::external;
 use crate::exact::settled;
 use crate::prepared::Held;
+use crate::pruning;
+use crate::records::RecordRead;
 
 /// Batches that wait for the query at most.
 const WAITING: usize = 2;
 
 pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>>>;
+/// The memory that a read takes of the engine's.
+pub(crate) type Memory = Arc<MemoryReservation>;
 /// Begins a read; it is called and its batches are read on a thread for blocking work.
-pub(crate) type BatchesOpener = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
+pub(crate) type BatchesOpener =
+    Arc<dyn Fn(&Control, &Memory) -> stationdb::Result<Batches> + Send + Sync>;
 
 /// The schema of the columns that a plan wants, and their positions. All if it names none.
 pub(crate) fn project(
@@ -64,22 +78,75 @@ pub(crate) type TopRowsOpener =
 /// DataFusion can spill.
 const FIRST_MAX: usize = 10_000;
 
+/// What a read begins with.
+#[derive(Clone)]
+enum Open {
+    Any(BatchesOpener),
+    Records(Arc<RecordRead>),
+}
+
 /// One read of the store.
+#[derive(Clone)]
 pub(crate) struct StoreScan {
     /// What is read, for `explain`.
     label: String,
-    open: BatchesOpener,
+    open: Open,
     first: Option<TopRowsOpener>,
+    /// Whether rows are counted, and none is read.
+    is_count: bool,
+    /// What joins say of the results of the rows once they have read their other side.
+    joined: Vec<Arc<dyn PhysicalExpr>>,
     statistics: Statistics,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl StoreScan {
     /// A read that returns batches of this schema, or with more columns if it has none.
     pub(crate) fn new(label: String, schema: SchemaRef, open: BatchesOpener) -> Self {
-        let statistics = Statistics::new_unknown(&schema);
-        let properties = properties(EquivalenceProperties::new(schema));
-        Self { label, open, first: None, statistics, properties }
+        let known = EquivalenceProperties::new(schema);
+        Self::with_properties(label, Open::Any(open), known)
+    }
+
+    /// A read of records, which returns batches as [`Self::new`] says.
+    pub(crate) fn of_records(schema: SchemaRef, read: RecordRead) -> Self {
+        let (label, is_count) = (read.label(), read.is_count);
+        let known = EquivalenceProperties::new(schema);
+        let scan = Self::with_properties(label, Open::Records(Arc::new(read)), known);
+        Self { is_count, ..scan }
+    }
+
+    fn with_properties(label: String, open: Open, known: EquivalenceProperties) -> Self {
+        Self {
+            label,
+            open,
+            first: None,
+            is_count: false,
+            joined: Vec::new(),
+            statistics: Statistics::new_unknown(known.schema()),
+            properties: properties(known),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// The number of rows is told, and none is read.
+    pub(crate) fn counted(mut self) -> Self {
+        self.is_count = true;
+        self
+    }
+
+    /// The records that are read, if these are records.
+    pub(crate) fn records(&self) -> Option<&RecordRead> {
+        match &self.open {
+            Open::Records(read) => Some(read),
+            Open::Any(_) => None,
+        }
+    }
+
+    /// The same columns of another read of records.
+    pub(crate) fn with_records(&self, read: RecordRead) -> Self {
+        let (label, open) = (read.label(), Open::Records(Arc::new(read)));
+        Self { label, open, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
     }
 
     /// With a read of the first rows of any order of its columns, in which nulls come last.
@@ -104,9 +171,8 @@ impl StoreScan {
         };
         let columns = order.iter().map(column).collect::<Option<Vec<_>>>()?;
         let (label, open) = first(&columns, take);
-        let known = EquivalenceProperties::new_with_orderings(schema.clone(), [order.clone()]);
-        let statistics = Statistics::new_unknown(&schema);
-        Some(Self { label, open, first: None, statistics, properties: properties(known) })
+        let known = EquivalenceProperties::new_with_orderings(schema, [order.clone()]);
+        Some(Self::with_properties(label, Open::Any(open), known))
     }
 
     /// With statistics of its columns.
@@ -143,7 +209,8 @@ impl fmt::Debug for StoreScan {
 
 impl DisplayAs for StoreScan {
     fn fmt_as(&self, _form: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreScan: {}", self.label)
+        let of_join = if self.joined.is_empty() { "" } else { ", of the results of a join" };
+        write!(f, "StoreScan: {}{of_join}", self.label)
     }
 }
 
@@ -181,9 +248,44 @@ impl ExecutionPlan for StoreScan {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        apply_expression_roots(&self.joined, f)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        given: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let key = self.records().and_then(RecordRead::key);
+        let filters = given.parent_filters.iter().map(|given| &given.filter);
+        let joined: Vec<_> = filters
+            .filter(|filter| key.is_some_and(|key| pruning::is_of_join(filter, key)))
+            .cloned()
+            .collect();
+        // Rows that a filter does not keep may be read all the same.
+        let support = vec![PushedDown::No; given.parent_filters.len()];
+        let told = FilterPushdownPropagation::with_parent_pushdown_result(support);
+        if phase != FilterPushdownPhase::Post || joined.is_empty() {
+            return Ok(told);
+        }
+        let mut scan = self.clone();
+        scan.joined.extend(joined);
+        Ok(told.with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
+    }
+
+    // Another run of a recursive query joins with other rows.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.joined.is_empty() {
+            return Ok(self);
+        }
+        Ok(Arc::new(Self { joined: Vec::new(), ..self.as_ref().clone() }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 
     fn replace_children(
@@ -218,16 +320,60 @@ impl ExecutionPlan for StoreScan {
             return internal_err!("a read of the store has one partition, not {partition}");
         }
         let schema = self.schema();
+        let read = MetricBuilder::new(&self.metrics).counter("rows_read", partition);
+        let start = Start {
+            schema: schema.clone(),
+            open: self.open.clone(),
+            joined: self.joined.clone(),
+            read: (!self.is_count).then_some(read),
+            returned: MetricBuilder::new(&self.metrics).output_rows(partition),
+            memory: Arc::new(MemoryConsumer::new(self.name()).register(context.memory_pool())),
+            held: context.session_config().get_extension::<Held>(),
+        };
+        if self.joined.is_empty() {
+            return Ok(start.begin());
+        }
+        // The joins ask for rows when they have read their other side.
+        let batches = futures::stream::once(async move { start.begin() }).flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// What a read needs to begin.
+struct Start {
+    schema: SchemaRef,
+    open: Open,
+    joined: Vec<Arc<dyn PhysicalExpr>>,
+    /// The number of rows that are read, unless they are counted.
+    read: Option<Count>,
+    returned: Count,
+    memory: Memory,
+    held: Option<Arc<Held>>,
+}
+
+impl Start {
+    fn begin(self) -> SendableRecordBatchStream {
+        let Self { schema, open, joined, read, returned, memory, held } = self;
         let control = Control::default();
         let stop = Stop(control.clone());
         let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
-        let (sender, open, form) = (builder.tx(), self.open.clone(), schema.clone());
-        let held = context.session_config().get_extension::<Held>();
+        let (sender, form) = (builder.tx(), schema.clone());
         builder.spawn_blocking(move || {
             // Dropped behind what reads the store.
             let (_held, open) = (held, open);
-            for batch in open(&control).map_err(external)? {
+            let batches = match &open {
+                Open::Any(open) => open(&control, &memory),
+                Open::Records(read) => {
+                    let ids = read.key().and_then(|key| pruning::ids(&joined, key));
+                    read.open(ids.as_ref(), &control)
+                }
+            };
+            for batch in batches.map_err(external)? {
                 let batch = fitted(batch.map_err(external)?, &form)?;
+                returned.add(batch.num_rows());
+                if let Some(read) = &read {
+                    read.add(batch.num_rows());
+                }
                 // The query has ended.
                 if sender.blocking_send(Ok(batch)).is_err() {
                     break;
@@ -238,7 +384,7 @@ impl ExecutionPlan for StoreScan {
         let batches = builder.build().inspect(move |_| {
             let _until_the_end = &stop;
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
     }
 }
 
@@ -255,7 +401,7 @@ mod tests {
     async fn a_read_is_cancelled_when_its_stream_is_dropped() {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = ended.clone();
-        let open: BatchesOpener = Arc::new(move |control| {
+        let open: BatchesOpener = Arc::new(move |control, _| {
             let (control, seen) = (control.clone(), seen.clone());
             // A read that finds nothing for long; it ends, so that a failure does not hang.
             let begun = std::time::Instant::now();

@@ -12,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use stationdb::Session;
 use stationdb::search::{SearchHit, SearchRequest, SearchService};
 
-use crate::pages::{Page, Pages, misfit};
+use crate::pages::{Page, PageRequest, Pages, misfit};
 
 /// The function.
 #[derive(Debug)]
@@ -37,12 +37,13 @@ impl Search {
     /// What is found for these words.
     fn hits(&self, words: String) -> Pages {
         let (label, schema) = (format!("search {words:?}"), self.schema.clone());
-        let read = move |session: &Session, token, take: i64| -> stationdb::Result<Page> {
+        let read = move |session: &Session, wanted: PageRequest<'_>| -> stationdb::Result<Page> {
             let mut request = SearchRequest::new().text(words.clone()).return_count(false);
-            request.take = Some(take);
-            request.continuation_token = token;
+            request.take = Some(wanted.take);
+            request.continuation_token = wanted.token;
             let answer = session.search(request)?;
-            Ok((batch(&schema, &answer.hits)?, answer.continuation_token))
+            let hits = batch(&schema, &answer.hits)?;
+            Ok(Page::of(&hits, wanted.columns, answer.continuation_token))
         };
         Pages::new(label, &self.session, self.schema.clone(), TableType::Temporary, Arc::new(read))
     }

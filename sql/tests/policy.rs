@@ -203,6 +203,7 @@ async fn no_function_and_no_error_has_what_is_hidden() {
             "decimate",
             "failure_pareto",
             "histogram",
+            "rolled_throughput",
             "search",
             "yields"
         ]
@@ -240,6 +241,13 @@ async fn no_function_and_no_error_has_what_is_hidden() {
         let count = if who == "guest" { "4" } else { "0" };
         assert_eq!(ask(&sql, bad).await.unwrap(), [count], "{who}");
         assert_eq!(ask(&sql, failed).await.unwrap(), [count], "{who}");
+        let rolled = "select count(*) from rolled_throughput('')";
+        assert_eq!(ask(&sql, rolled).await.unwrap(), [count], "{who}");
+        // A join of what is seen with what is hidden.
+        let joined = "select count(*) from steps s join results r on s.result_id = r.id \
+            where r.program_name = 'Program closed'";
+        assert_eq!(ask(&sql, joined).await.unwrap(), ["0"], "{who}");
+        assert_eq!(ask(&owner, joined).await.unwrap(), ["3"]);
         assert_eq!(ask(&sql, measured).await.unwrap(), ["0"], "{who}");
         assert_eq!(ask(&owner, measured).await.unwrap(), ["3"]);
         // A hidden table and one that is not there are told alike.

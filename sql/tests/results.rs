@@ -1,6 +1,16 @@
 //! Results, steps and measurements as tables, and the figures of results: the numbers of the trait.
 
 mod common;
+#[path = "results/counted.rs"]
+mod counted;
+#[path = "results/joined.rs"]
+mod joined;
+#[path = "results/limits.rs"]
+mod limits;
+#[path = "results/many.rs"]
+mod many;
+#[path = "results/naive.rs"]
+mod naive;
 #[path = "results/units.rs"]
 mod units;
 
@@ -133,7 +143,7 @@ async fn check(session: &Session) {
         from yields('partNumber == \"A\"', 'PROGRAM_NAME, properties.lot')";
     assert_eq!(ask(&sql, statement).await.unwrap(), expected);
     assert_eq!(expected.len(), 4);
-    // What is of the whole selection stands beside each group.
+    // What is of the whole selection has a function of its own.
     let all = session.yields(YieldsRequest::new(), &control()).unwrap().rolled_throughput;
     let rolled = |rolled: &RolledYield| {
         let first = &rolled.programs[0];
@@ -148,20 +158,19 @@ async fn check(session: &Session) {
         )
     };
     let expected: Vec<String> = all.iter().map(rolled).collect();
-    let statement = "select r['part_number'], array_length(r['programs']), \
-        r['programs'][1]['program_name'], r['programs'][1]['first_pass_yield'], \
-        r['rolled_throughput_yield'], r['normalized_yield'] from (select unnest(rolled_throughput) as r from yields(''))";
+    let statement = "select part_number, array_length(programs), programs[1]['program_name'], \
+        programs[1]['first_pass_yield'], rolled_throughput_yield, normalized_yield \
+        from rolled_throughput('')";
     assert_eq!(ask(&sql, statement).await.unwrap(), expected);
     assert_eq!(expected.len(), 2);
-    let statement = "select count(*), min(array_length(rolled_throughput)) \
-        from yields('', 'PROGRAM_NAME')";
-    assert_eq!(ask(&sql, statement).await.unwrap(), ["2 | 2"]);
+    let one = format!("select part_number from rolled_throughput('{SELECTED}')");
+    assert_eq!(ask(&sql, &one).await.unwrap(), ["A"]);
 
     for (by, by_text) in [(ParetoBy::Path, "PATH"), (ParetoBy::Measurement, "MEASUREMENT")] {
         let pareto = FailureParetoRequest::new().filter(SELECTED).by(by);
-        let expected: Vec<String> = session
-            .failure_pareto(pareto, &control())
-            .unwrap()
+        let pareto = session.failure_pareto(pareto, &control()).unwrap();
+        assert!(pareto.total > 0 && pareto.results > 0);
+        let expected: Vec<String> = pareto
             .entries
             .iter()
             .map(|entry| {
@@ -174,11 +183,12 @@ async fn check(session: &Session) {
                     }
                 };
                 let figures = shown(&[entry.fraction, entry.cumulative]).join(" | ");
-                format!("{key} | {measurement} | {} | {figures}", entry.count)
+                let all = format!("{} | {}", pareto.total, pareto.results);
+                format!("{key} | {measurement} | {} | {figures} | {all}", entry.count)
             })
             .collect();
         let statement = format!(
-            "select key, measurement, count, fraction, cumulative \
+            "select key, measurement, count, fraction, cumulative, total, results \
              from failure_pareto('partNumber == \"A\"', '{by_text}')"
         );
         assert_eq!(ask(&sql, &statement).await.unwrap(), expected);
@@ -213,7 +223,7 @@ async fn check(session: &Session) {
         m.path = 'a' and m.part_number = 'A' and m.step_status <> 'SKIPPED'";
     let order = "order by r.started_at, m.result_id, m.position";
     for (call, expected) in [
-        ("pp(m.value, m.low_limit, m.high_limit)".to_owned(), capability.pp),
+        ("pp(m.value, m.lower_spec_limit, m.upper_spec_limit)".to_owned(), capability.pp),
         ("ppk(m.value, m.low_limit, m.high_limit)".to_owned(), capability.ppk),
         (format!("cp(m.value, m.low_limit, m.high_limit {order})"), capability.cp),
         (format!("cpk(m.value, m.low_limit, m.high_limit {order})"), capability.cpk),
@@ -236,10 +246,17 @@ async fn check(session: &Session) {
         .iter()
         .map(|range| {
             let ends = shown(&[Some(range.lower), Some(range.upper)]).join(" | ");
-            format!("{ends} | {}", range.count)
+            let of_all = [histogram.n, histogram.below, histogram.above];
+            let left_out = [histogram.not_numbers, histogram.skipped];
+            let of_all = of_all.iter().chain(&left_out).map(ToString::to_string);
+            let extremes = shown(&[histogram.minimum, histogram.maximum]);
+            let of_all: Vec<String> = of_all.chain(extremes).collect();
+            format!("{ends} | {} | {}", range.count, of_all.join(" | "))
         })
         .collect();
-    let statement = "select lower, upper, count from histogram('partNumber == \"A\"', 'a', 'X', 5)";
+    assert!(histogram.not_numbers > 0 && histogram.skipped > 0);
+    let statement = "select lower, upper, count, n, below, above, not_numbers, skipped, minimum, \
+        maximum from histogram('partNumber == \"A\"', 'a', 'X', 5)";
     assert_eq!(ask(&sql, statement).await.unwrap(), expected);
     assert_eq!(expected.len(), 5);
 
@@ -248,6 +265,7 @@ async fn check(session: &Session) {
         of.chart = size.map(|_| ChartType::Means);
         of.subgroup_size = size;
         let chart = session.control_chart(of, &control()).unwrap();
+        assert!(chart.n > 10 && chart.not_numbers > 0 && chart.skipped > 0);
         let expected: Vec<String> = chart
             .points
             .iter()
@@ -256,20 +274,23 @@ async fn check(session: &Session) {
                     [Some(point.value), point.range, chart.limits.center, chart.range_limits.upper];
                 let figures = shown(&figures).join(" | ");
                 let rules: Vec<String> = point.rules.iter().map(ToString::to_string).collect();
+                let of_all = [chart.n, chart.left_over, chart.not_numbers, chart.skipped];
+                let of_all: Vec<String> = of_all.iter().map(ToString::to_string).collect();
                 format!(
-                    "{} | {figures} | {} | {} | {} | [{}]",
+                    "{} | {figures} | {} | {} | {} | [{}] | {}",
                     point.index,
                     point.started_at.timestamp_millis(),
                     point.result_id,
                     point.step_id,
-                    rules.join(", ")
+                    rules.join(", "),
+                    of_all.join(" | ")
                 )
             })
             .collect();
         let more = size.map_or(String::new(), |size| format!(", {size}"));
         let statement = format!(
             "select index, value, range, limits['center'], range_limits['upper'], started_at, \
-             result_id, step_id, rules from control_chart('partNumber == \"A\"', 'a', 'X'{more})"
+             result_id, step_id, rules, n, left_over, not_numbers, skipped from control_chart('partNumber == \"A\"', 'a', 'X'{more})"
         );
         assert_eq!(ask(&sql, &statement).await.unwrap(), expected);
         assert!(expected.len() > 3);
@@ -522,9 +543,9 @@ async fn the_examples_of_figures() {
         let figures = "1.00000000e1 | 1.30930734e-1 | 1.77245385e-1 | 1.12837917e0 | 1.12837917e0 | \
             1.52752523e0 | 1.52752523e0";
         assert_eq!(ask(&sql, statement).await.unwrap(), [figures]);
-        let statement = "select cp(value, low_limit, high_limit order by r.started_at), \
-            cpk(value, low_limit, high_limit order by r.started_at), \
-            pp(value, low_limit, high_limit), ppk(value, null, 10.6) \
+        let statement = "select cp(value, lower_spec_limit, upper_spec_limit order by r.started_at), \
+            cpk(value, lower_spec_limit, upper_spec_limit order by r.started_at), \
+            pp(value, lower_spec_limit, upper_spec_limit), ppk(value, null, 10.6) \
             from measurements join results r on r.id = result_id where name = 'VOUT'";
         assert_eq!(
             ask(&sql, statement).await.unwrap(),
@@ -561,6 +582,8 @@ async fn faulty_calls_say_what_they_take() {
         ("select * from yields('', 1)", "yields takes a filter"),
         ("select * from yields('programName ==', '')", "filter"),
         ("select * from yields('', 'NOTHING')", "NOTHING"),
+        ("select * from rolled_throughput()", "rolled_throughput takes a filter"),
+        ("select * from rolled_throughput('', 'WEEK')", "rolled_throughput takes a filter"),
         ("select * from failure_pareto('', 'NOTHING')", "failure_pareto takes"),
         ("select * from capability('', '')", "capability takes"),
         ("select * from histogram('', '', 'X', 'y')", "histogram takes"),

@@ -2,7 +2,10 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result;
+use datafusion::functions::expr_fn::coalesce;
+use datafusion::logical_expr::{Expr, lit, when};
 use datafusion::prelude::{DataFrame, JoinType};
+use datafusion::scalar::ScalarValue;
 use stationdb::results::{ScanMeasurementsRequest, ScanStepsRequest};
 use stationdb::scans::RecordKind;
 use stationdb_lake::LakeRelation;
@@ -11,6 +14,9 @@ use super::plans::{Plans, column};
 use super::records::{all_fields, latest, shown};
 use crate::errors::external;
 use crate::records::{MEASUREMENTS, STEPS};
+use crate::spec_limits::{
+    COMPARISON, HIGH, LOW, LOWER, LOWER_ALONE, UPPER, UPPER_ALONE, WITHOUT, measurements,
+};
 
 /// Columns before the data that are shown.
 const IDENTITY: [(&str, DataType); 3] =
@@ -54,11 +60,11 @@ impl OfResults {
 
     /// Those that count, with the columns before the data if `has_identity`.
     pub(super) fn frame(self, plans: &Plans, has_identity: bool) -> Result<DataFrame> {
-        let schema = match self {
-            Self::Steps => ScanStepsRequest::schema(),
-            Self::Measurements => ScanMeasurementsRequest::schema(),
+        let (schema, all) = match self {
+            Self::Steps => (ScanStepsRequest::schema(), ScanStepsRequest::schema()),
+            Self::Measurements => (ScanMeasurementsRequest::schema(), measurements()),
         };
-        let schema = schema.map_err(external)?;
+        let (schema, all) = (schema.map_err(external)?, all.map_err(external)?);
         let identity: &[_] = if has_identity { &IDENTITY } else { &[] };
         let results = plans.lake.changes(RecordKind::TestResult);
         let names_sendings = |results: &&LakeRelation| {
@@ -66,11 +72,38 @@ impl OfResults {
         };
         match (results.filter(names_sendings), self.relation(plans)) {
             (Some(results), Some(relation)) => {
-                shown(counted(plans, results, relation)?, relation, identity, &schema)
+                let rows = shown(counted(plans, results, relation)?, relation, identity, &schema)?;
+                match self {
+                    Self::Steps => Ok(rows),
+                    Self::Measurements => {
+                        let [lower, upper] = spec_limits()?;
+                        rows.with_column(LOWER, lower)?.with_column(UPPER, upper)
+                    }
+                }
             }
-            _ => plans.nothing(&all_fields(identity, &schema)),
+            _ => plans.nothing(&all_fields(identity, &all)),
         }
     }
+}
+
+/// The limits as figures use them, of the columns of a measurement.
+fn spec_limits() -> Result<[Expr; 2]> {
+    let is_among = |names: &[&str]| {
+        column(COMPARISON).in_list(names.iter().map(|name| lit(*name)).collect(), false)
+    };
+    let none = || lit(ScalarValue::Float64(None));
+    // NaN is greater than infinity.
+    let finite = |limit: Expr| {
+        let is_finite =
+            limit.clone().gt(lit(f64::NEG_INFINITY)).and(limit.clone().lt(lit(f64::INFINITY)));
+        when(is_finite, limit).otherwise(none())
+    };
+    let lower = when(is_among(&[&WITHOUT[..], &UPPER_ALONE].concat()), none())
+        .otherwise(finite(column(LOW))?)?;
+    let upper = when(is_among(&[&WITHOUT[..], &LOWER_ALONE].concat()), none())
+        .when(is_among(&UPPER_ALONE), finite(coalesce(vec![column(HIGH), column(LOW)]))?)
+        .otherwise(finite(column(HIGH))?)?;
+    Ok([lower, upper])
 }
 
 /// The rows that the latest change of their result names. The results are the left side of the

@@ -196,13 +196,23 @@ impl KeptPlan {
                 return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
             };
             let filters: Vec<&Expr> = scan.filters.iter().collect();
-            is_whole &= provider.supports_filters_pushdown(&filters)? == vacancy.support;
+            let support = provider.supports_filters_pushdown(&filters)?;
+            is_whole &= support.len() == vacancy.support.len()
+                && support.iter().zip(&vacancy.support).all(|(now, then)| is_enough(now, then));
             scan.source = provider_as_source(provider.clone());
             Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
         };
         let plan = plan.transform_up_with_subqueries(fill).data()?;
         Ok(is_whole.then_some(plan))
     }
+}
+
+/// Whether a plan that leaves a condition so far to the table holds. A condition that DataFusion tests
+/// again may be tested by the table alone for some values.
+fn is_enough(now: &TableProviderFilterPushDown, then: &TableProviderFilterPushDown) -> bool {
+    let (exact, inexact) =
+        (TableProviderFilterPushDown::Exact, TableProviderFilterPushDown::Inexact);
+    now == then || (*then == inexact && *now == exact)
 }
 
 /// Whether the plan of a statement answers it later, too: all its tables are opened again by name, and

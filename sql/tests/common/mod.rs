@@ -14,6 +14,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::ParamValues;
 use datafusion::physical_plan::common::collect;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
@@ -316,6 +317,26 @@ pub async fn ask_with(
 pub async fn plan(sql: &SessionContext, statement: &str) -> String {
     let frame = sql.sql(&format!("explain {statement}")).await.unwrap();
     lines(&frame.collect().await.unwrap()).join("\n")
+}
+
+/// The rows of a statement, and what each read of the store for it is called, with its number of rows.
+pub async fn read_by(sql: &SessionContext, statement: &str) -> (Vec<String>, Vec<(String, usize)>) {
+    let frame = sql.sql(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    let plan = frame.create_physical_plan().await.unwrap();
+    let stream = execute_stream(plan.clone(), sql.task_ctx()).unwrap();
+    let rows = collect(stream).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    let mut reads = Vec::new();
+    add_reads(plan.as_ref(), &mut reads);
+    (lines(&rows), reads)
+}
+
+fn add_reads(plan: &dyn ExecutionPlan, reads: &mut Vec<(String, usize)>) {
+    if plan.name() == "StoreScan" {
+        let metrics = plan.metrics().unwrap();
+        let rows = metrics.sum_by_name("rows_read").map_or(0, |rows| rows.as_usize());
+        reads.push((displayable(plan).one_line().to_string().trim().to_owned(), rows));
+    }
+    plan.children().iter().for_each(|child| add_reads(child.as_ref(), reads));
 }
 
 pub fn settle(store: &Store) {

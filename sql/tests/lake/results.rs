@@ -49,7 +49,9 @@ fn test(session: &Session, random: &mut Random, count: i64, from: i64) -> Vec<St
         let measured = json!([
             { "name": "gain", "measurement": pick(&["1.50", "-2", "nan", "inf", "yes"]), "units": "dB",
               "lowLimit": "0", "highLimit": "4", "status": "Passed", "more": "kept" },
-            { "name": "no value" }, { "name": "level", "measurement": "7" }]);
+            { "name": "no value" }, { "name": "level", "measurement": "7",
+              "lowLimit": pick(&["1", "inf", "nan"]),
+              "comparisonType": pick(&["GELE", "GE", "LT", "LE", "EQ", "LOG", "other"]) }]);
         let step = json!({ "name": "a", "stepType": "NumericLimitTest", "data": { "parameters": measured },
             "status": { "statusType": pick(&STATUSES) },
             "inputs": [{ "name": "i", "value": { "deep": [1, "1"] } }],
@@ -222,6 +224,15 @@ async fn steps_and_measurements_of_all_stations_are_those_of_the_stores() {
         expected.sort();
         assert!(expected.len() > 150, "{table}");
         assert_eq!(sorted(&sql, &format!("select * from {table}")).await, expected, "{table}");
+    }
+    // The limits that figures use are there.
+    for comparison in ["GE", "LE"] {
+        let limits = format!(
+            "select count(lower_spec_limit) > 0, count(upper_spec_limit) > 0 from measurements \
+             where comparison_type = '{comparison}'"
+        );
+        let expected = format!("{} | {}", comparison == "GE", comparison == "LE");
+        assert_eq!(answers(&sql, &limits).await, [expected]);
     }
     // By station, with conditions on every kind of column.
     let condition = "where name = 'gain' and value > 0 and result_status = 'PASSED' \
