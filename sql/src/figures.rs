@@ -89,6 +89,9 @@ const PARETO: &[Column] = &[
     ("cumulative", "cumulative", Form::Float),
     ("total", "total", Form::Int),
     ("results", "results", Form::Int),
+    ("good", "good", Form::Int),
+    ("not_counted", "notCounted", Form::Counts),
+    ("not_first", "notFirst", Form::Int),
 ];
 
 const CAPABILITY: &[Column] = &[
