@@ -126,7 +126,7 @@ pub(crate) fn time_of(value: &ScalarValue) -> Option<String> {
         _ => return None,
     };
     // Other years have no text that the store reads.
-    (0..=9999).contains(&time.year()).then(|| time.to_rfc3339_opts(digits, true))
+    (1..=9999).contains(&time.year()).then(|| time.to_rfc3339_opts(digits, true))
 }
 
 pub(crate) fn integer_of(value: &ScalarValue) -> Option<i64> {

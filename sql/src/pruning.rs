@@ -1,23 +1,20 @@
 //! Joins with results: of steps and measurements only those of the results are read that the other
 //! side of a join may have.
 //!
-//! Where the other side is results with a condition, the condition is one of the read from the
-//! beginning. Where the join keeps a few ids of its other side in memory, whatever it is, they are
-//! known when the read begins, because the side with steps and measurements is read after that with
-//! results. Both leave rows out that the join would, so what is not understood is read as a whole.
+//! Where the other side is results with a condition, the condition is one of the read. It leaves rows
+//! out that the join would, so what is not understood is read as a whole.
+//!
+//! The ids that a join has read of its other side are not used: DataFusion passes them down by the
+//! name of a column, and where two columns have the name `result_id`, they reach the wrong one.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinSide, JoinType};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{
-    BinaryExpr, CaseExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNullExpr, Literal,
-};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -31,96 +28,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::scalar::ScalarValue;
 
 use crate::language::Filter;
 use crate::scan::StoreScan;
 
-/// Ids of results at most that a read names.
-const IDS_MAX: usize = 4_096;
-
-/// The function by which a join makes one value of several keys.
-const STRUCT: &str = "struct";
-
-/// Whether this is what a join says of its keys once it has read one side, and the column at this
-/// position is one of them.
-pub(crate) fn is_of_join(filter: &Arc<dyn PhysicalExpr>, key: usize) -> bool {
-    let is_key = |expr: &Arc<dyn PhysicalExpr>| column(expr) == Some(key);
-    filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()
-        && filter.children().into_iter().any(is_key)
-}
-
-/// The only values that the column at this position, which has no nulls, can have in rows that pass
-/// all these filters; `None` if they are not known, or too many.
-pub(crate) fn ids(filters: &[Arc<dyn PhysicalExpr>], key: usize) -> Option<BTreeSet<String>> {
-    let known = filters.iter().filter_map(|filter| values(filter, key));
-    known.min_by_key(BTreeSet::len).filter(|ids| ids.len() <= IDS_MAX)
-}
-
 fn column(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     expr.downcast_ref::<Column>().map(Column::index)
-}
-
-fn values(expr: &Arc<dyn PhysicalExpr>, key: usize) -> Option<BTreeSet<String>> {
-    let is_key = |expr: &Arc<dyn PhysicalExpr>| column(expr) == Some(key);
-    if let Some(filter) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
-        return values(&filter.current().ok()?, key);
-    }
-    if let Some(list) = expr.downcast_ref::<InListExpr>() {
-        if list.negated() {
-            return None;
-        }
-        // Several keys are compared as one structure.
-        let member = match list.expr().downcast_ref::<ScalarFunctionExpr>() {
-            Some(keys) if keys.name() == STRUCT => Some(keys.args().iter().position(is_key)?),
-            _ if is_key(list.expr()) => None,
-            _ => return None,
-        };
-        let texts = list.list().iter().map(|value| {
-            let value = value.downcast_ref::<Literal>()?.value();
-            match (member, value) {
-                (None, value) => value.try_as_str().map(|text| text.map(str::to_owned)),
-                (Some(member), ScalarValue::Struct(values)) => {
-                    let value = ScalarValue::try_from_array(values.columns().get(member)?, 0);
-                    value.ok()?.try_as_str().map(|text| text.map(str::to_owned))
-                }
-                _ => None,
-            }
-        });
-        // A null equals no id.
-        let texts = texts.collect::<Option<Vec<Option<String>>>>()?;
-        return Some(texts.into_iter().flatten().collect());
-    }
-    if let Some(both) = expr.downcast_ref::<BinaryExpr>() {
-        let sides = || [both.left(), both.right()].map(|side| values(side, key));
-        return match both.op() {
-            Operator::And => sides().into_iter().flatten().min_by_key(BTreeSet::len),
-            Operator::Or => all(sides().into_iter()),
-            _ => None,
-        };
-    }
-    if let Some(case) = expr.downcast_ref::<CaseExpr>() {
-        let branches = case.when_then_expr().iter().map(|(_, then)| values(then, key));
-        let other = case.else_expr().map(|other| values(other, key));
-        return all(branches.chain(other));
-    }
-    if let Some(test) = expr.downcast_ref::<IsNullExpr>() {
-        return is_key(test.arg()).then(BTreeSet::new);
-    }
-    match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::Boolean(Some(true)) => None,
-        ScalarValue::Boolean(_) => Some(BTreeSet::new()),
-        _ => None,
-    }
-}
-
-/// The values of any of these, if those of each are known.
-fn all(each: impl Iterator<Item = Option<BTreeSet<String>>>) -> Option<BTreeSet<String>> {
-    let mut values = BTreeSet::new();
-    for one in each {
-        values.extend(one?);
-    }
-    Some(values)
 }
 
 /// Where a column comes from.
@@ -256,39 +169,31 @@ fn drops_rows(join: &HashJoinExec) -> (bool, bool) {
     }
 }
 
-/// The join with reads of fewer steps and measurements, and with them on the side that is read last.
+/// The join with reads of fewer steps and measurements.
 fn pruned(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (mut left, mut right) = (join.left().clone(), join.right().clone());
     let (is_left, is_right) = drops_rows(join);
-    let (mut is_changed, mut is_turned) = (false, false);
+    let mut is_changed = false;
     // What selects every result selects none.
     let narrows = |filter: &Filter| !filter.text.is_empty();
     for (of_left, of_right) in join.on() {
         let (Some(of_left), Some(of_right)) = (column(of_left), column(of_right)) else { continue };
-        if let Some(filter) = results(&right, of_right).filter(|_| is_left) {
-            let fewer = among(&left, of_left, &filter)?;
-            if let Some(fewer) = fewer {
-                is_turned |= matches!(
-                    join.join_type(),
-                    JoinType::Inner | JoinType::LeftSemi | JoinType::Right
-                );
-                if narrows(&filter) {
-                    (left, is_changed) = (fewer, true);
-                }
+        let of_results =
+            |side, at, drops: bool| results(side, at).filter(|_| drops).filter(narrows);
+        if let Some(filter) = of_results(&right, of_right, is_left) {
+            if let Some(fewer) = among(&left, of_left, &filter)? {
+                (left, is_changed) = (fewer, true);
             }
-        } else if let Some(filter) = results(&left, of_left).filter(|_| is_right) {
-            if let Some(fewer) = among(&right, of_right, &filter)?.filter(|_| narrows(&filter)) {
-                (right, is_changed) = (fewer, true);
-            }
+        } else if let Some(filter) = of_results(&left, of_left, is_right)
+            && let Some(fewer) = among(&right, of_right, &filter)?
+        {
+            (right, is_changed) = (fewer, true);
         }
     }
-    if !is_changed && !is_turned {
+    if !is_changed {
         return Ok(None);
     }
     let join = join.builder().with_new_children(vec![left, right])?.build()?;
-    if is_turned {
-        return join.swap_inputs(*join.partition_mode()).map(Some);
-    }
     Ok(Some(Arc::new(join)))
 }
 

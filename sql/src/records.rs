@@ -1,6 +1,5 @@
 //! A kind of record, the steps and the measurements as tables.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -95,12 +94,12 @@ impl Source {
         matches!(self, Self::Kind(RecordKind::TestResult) | Self::Steps)
     }
 
-    /// The column with the id of a result, and its field in filters.
-    fn key(self) -> Option<(&'static str, &'static str)> {
+    /// The column with the id of a result.
+    fn key(self) -> Option<&'static str> {
         match self {
-            Self::Kind(RecordKind::TestResult) => Some(("id", "id")),
+            Self::Kind(RecordKind::TestResult) => Some("id"),
             Self::Kind(_) => None,
-            Self::Steps | Self::Measurements => Some(("result_id", "resultId")),
+            Self::Steps | Self::Measurements => Some("result_id"),
         }
     }
 
@@ -190,23 +189,13 @@ impl RecordRead {
         read
     }
 
-    /// Begins the read; of these results alone if there are any.
-    pub(crate) fn open(
-        &self,
-        ids: Option<&BTreeSet<String>>,
-        control: &Control,
-    ) -> stationdb::Result<Batches> {
+    /// Begins the read.
+    pub(crate) fn open(&self, control: &Control) -> stationdb::Result<Batches> {
         let mut tests = self.required.clone();
         tests.append(&self.repeated);
-        if ids.is_some() || !self.among.text.is_empty() {
+        if !self.among.text.is_empty() {
             let mut fewer = tests.clone();
-            match (ids, self.source.key()) {
-                // They are among those that the filter selects.
-                (Some(ids), Some((_, field))) => {
-                    fewer.filter.add_any(field, ids.iter().map(String::as_str));
-                }
-                _ => fewer.result_filter.append(&self.among),
-            }
+            fewer.result_filter.append(&self.among);
             match self.read(fewer, control) {
                 // More results than the memory of a query has room for, or a value that the store
                 // refuses: the join finds the rows among all.
@@ -402,7 +391,7 @@ impl TableProvider for RecordTable {
         let is_count =
             self.source.is_counted() && schema.fields().is_empty() && is_exact && limit.is_none();
         let columns = names(&schema, self.source.least(&self.schema));
-        let key = self.source.key().and_then(|(name, _)| schema.column_with_name(name));
+        let key = self.source.key().and_then(|name| schema.column_with_name(name));
         let key = key.map(|(position, _)| position);
         let read = RecordRead {
             session: self.session.clone(),

@@ -9,7 +9,6 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -20,9 +19,6 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
-};
 use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
@@ -30,7 +26,6 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
-    apply_expression_roots,
 };
 use futures::StreamExt;
 use stationdb::Control;
@@ -39,7 +34,6 @@ use stationdb::tables::ColumnOrderBy;
 use crate::errors::external;
 use crate::exact::settled;
 use crate::prepared::Held;
-use crate::pruning;
 use crate::records::RecordRead;
 
 /// Batches that wait for the query at most.
@@ -94,8 +88,6 @@ pub(crate) struct StoreScan {
     first: Option<TopRowsOpener>,
     /// Whether rows are counted, and none is read.
     is_count: bool,
-    /// What joins say of the results of the rows once they have read their other side.
-    joined: Vec<Arc<dyn PhysicalExpr>>,
     statistics: Statistics,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -122,7 +114,6 @@ impl StoreScan {
             open,
             first: None,
             is_count: false,
-            joined: Vec::new(),
             statistics: Statistics::new_unknown(known.schema()),
             properties: properties(known),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -209,8 +200,7 @@ impl fmt::Debug for StoreScan {
 
 impl DisplayAs for StoreScan {
     fn fmt_as(&self, _form: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_join = if self.joined.is_empty() { "" } else { ", of the results of a join" };
-        write!(f, "StoreScan: {}{of_join}", self.label)
+        write!(f, "StoreScan: {}", self.label)
     }
 }
 
@@ -248,40 +238,9 @@ impl ExecutionPlan for StoreScan {
 
     fn apply_expressions(
         &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(&self.joined, f)
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        given: ChildPushdownResult,
-        _config: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let key = self.records().and_then(RecordRead::key);
-        let filters = given.parent_filters.iter().map(|given| &given.filter);
-        let joined: Vec<_> = filters
-            .filter(|filter| key.is_some_and(|key| pruning::is_of_join(filter, key)))
-            .cloned()
-            .collect();
-        // Rows that a filter does not keep may be read all the same.
-        let support = vec![PushedDown::No; given.parent_filters.len()];
-        let told = FilterPushdownPropagation::with_parent_pushdown_result(support);
-        if phase != FilterPushdownPhase::Post || joined.is_empty() {
-            return Ok(told);
-        }
-        let mut scan = self.clone();
-        scan.joined.extend(joined);
-        Ok(told.with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
-    }
-
-    // Another run of a recursive query joins with other rows.
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        if self.joined.is_empty() {
-            return Ok(self);
-        }
-        Ok(Arc::new(Self { joined: Vec::new(), ..self.as_ref().clone() }))
+        Ok(TreeNodeRecursion::Continue)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -319,23 +278,16 @@ impl ExecutionPlan for StoreScan {
         if partition != 0 {
             return internal_err!("a read of the store has one partition, not {partition}");
         }
-        let schema = self.schema();
         let read = MetricBuilder::new(&self.metrics).counter("rows_read", partition);
         let start = Start {
-            schema: schema.clone(),
+            schema: self.schema(),
             open: self.open.clone(),
-            joined: self.joined.clone(),
             read: (!self.is_count).then_some(read),
             returned: MetricBuilder::new(&self.metrics).output_rows(partition),
             memory: Arc::new(MemoryConsumer::new(self.name()).register(context.memory_pool())),
             held: context.session_config().get_extension::<Held>(),
         };
-        if self.joined.is_empty() {
-            return Ok(start.begin());
-        }
-        // The joins ask for rows when they have read their other side.
-        let batches = futures::stream::once(async move { start.begin() }).flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        Ok(start.begin())
     }
 }
 
@@ -343,7 +295,6 @@ impl ExecutionPlan for StoreScan {
 struct Start {
     schema: SchemaRef,
     open: Open,
-    joined: Vec<Arc<dyn PhysicalExpr>>,
     /// The number of rows that are read, unless they are counted.
     read: Option<Count>,
     returned: Count,
@@ -353,7 +304,7 @@ struct Start {
 
 impl Start {
     fn begin(self) -> SendableRecordBatchStream {
-        let Self { schema, open, joined, read, returned, memory, held } = self;
+        let Self { schema, open, read, returned, memory, held } = self;
         let control = Control::default();
         let stop = Stop(control.clone());
         let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
@@ -363,10 +314,7 @@ impl Start {
             let (_held, open) = (held, open);
             let batches = match &open {
                 Open::Any(open) => open(&control, &memory),
-                Open::Records(read) => {
-                    let ids = read.key().and_then(|key| pruning::ids(&joined, key));
-                    read.open(ids.as_ref(), &control)
-                }
+                Open::Records(read) => read.open(&control),
             };
             for batch in batches.map_err(external)? {
                 let batch = fitted(batch.map_err(external)?, &form)?;
