@@ -5,7 +5,7 @@
 
 use std::alloc::System;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
@@ -15,6 +15,9 @@ use stationdb::{
     Visibility,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+/// The tests count in turn: an allocation of one is none of the other.
+static TURN: Mutex<()> = Mutex::new(());
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -136,6 +139,7 @@ impl AccessPolicy for Restricted {
 /// Nor does it grow with the number of results, for whoever does not see all of them either.
 #[test]
 fn the_steps_of_a_result_cost_the_same_in_a_store_of_any_size() {
+    let _turn = TURN.lock().unwrap();
     let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false);
     let options = options.access_policy(Restricted);
     let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
@@ -177,6 +181,7 @@ fn the_steps_of_a_result_cost_the_same_in_a_store_of_any_size() {
 
 #[test]
 fn one_step_costs_the_same_in_a_result_of_any_size() {
+    let _turn = TURN.lock().unwrap();
     for ids in [Ids::Generated, Ids::Chosen, Ids::Nested] {
         for is_sealed in [false, true] {
             let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false);

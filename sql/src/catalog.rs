@@ -15,7 +15,8 @@ use stationdb::{Control, Session};
 use crate::errors::external;
 use crate::options::PUBLIC;
 use crate::quotas;
-use crate::records::{MEASUREMENTS, RecordTable, STEPS, Source};
+use crate::record_read::{MEASUREMENTS, STEPS, Source};
+use crate::records::RecordTable;
 use crate::rows::{RowTable, StatisticsCache};
 
 /// Name of the schema of measured rows.

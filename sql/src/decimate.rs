@@ -14,10 +14,11 @@ use stationdb::tables::{
     DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableService,
 };
 
+use crate::batches::{Batches, Memory};
 use crate::catalog::Catalog;
 use crate::errors::external;
 use crate::rows::RowTable;
-use crate::scan::{Batches, Memory, StoreScan, names, project};
+use crate::scan::{StoreScan, names, project};
 use crate::search::{number, text};
 
 /// The function.

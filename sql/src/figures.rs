@@ -28,8 +28,8 @@ use stationdb::results::{
 };
 use stationdb::{Control, Error, ErrorKind, Place, Session};
 
-use crate::pages::{Page, PageRequest, Pages, misfit};
-use crate::scan::Memory;
+use crate::batches::{Memory, misfit};
+use crate::pages::{Page, PageRequest, Pages};
 use crate::search::{number, text};
 
 /// Points of a control chart that are read together.

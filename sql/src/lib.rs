@@ -39,6 +39,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod batches;
 #[cfg(feature = "blocking")]
 mod blocking;
 mod capability;
@@ -60,6 +61,7 @@ mod pages;
 mod prepared;
 mod pruning;
 mod quotas;
+mod record_read;
 mod records;
 mod rows;
 mod rules;

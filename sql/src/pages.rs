@@ -6,14 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use stationdb::Session;
 
-use crate::scan::{Batches, Memory, StoreScan, project};
+use crate::batches::{Batches, Memory, misfit};
+use crate::scan::{StoreScan, project};
 
 /// Rows of one page at most.
 const PAGE: i64 = 1000;
@@ -91,11 +91,6 @@ impl fmt::Debug for PageList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageList").field("label", &self.label).finish_non_exhaustive()
     }
-}
-
-/// An array that does not fit its schema.
-pub(crate) fn misfit(error: ArrowError) -> stationdb::Error {
-    stationdb::Error::io("preparing rows for SQL", std::io::Error::other(error))
 }
 
 #[async_trait]

@@ -10,7 +10,8 @@ use datafusion::logical_expr::TableType;
 use stationdb::Session;
 use stationdb::workspaces::{ListQuotasRequest, Quota, WorkspaceService};
 
-use crate::pages::{Page, PageRequest, Pages, misfit};
+use crate::batches::misfit;
+use crate::pages::{Page, PageRequest, Pages};
 
 /// The name of the table.
 pub(crate) const NAME: &str = "quotas";

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Statistics, internal_err};
@@ -20,14 +19,10 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Session};
 
+use crate::batches::{Batches, BatchesOpener, Memory, without_columns};
 use crate::filters::{ColumnTest, RowFilter, of_rows, stand_in, tests};
 use crate::language::{Filter, Names};
-use crate::pages::misfit;
-use crate::scan::{Batches, BatchesOpener, Memory, StoreScan, TopRowsOpener, names, project};
-
-/// Rows of a batch without columns. Each batch wakes another thread, and a statement may put a
-/// constant beside each row.
-const BATCH_ROWS: u64 = 1024 * 1024;
+use crate::scan::{StoreScan, TopRowsOpener, names, project};
 
 /// What is known of tables, by their ids. It holds for as long as the snapshot does.
 pub(crate) type StatisticsCache = Mutex<BTreeMap<String, Arc<TableStatistics>>>;
@@ -167,21 +162,6 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
 
 fn shown(term: &ColumnOrderBy) -> String {
     if term.descending { format!("{} desc", term.column) } else { term.column.clone() }
-}
-
-/// As many rows, without columns.
-pub(crate) fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBatch>> {
-    let mut left = rows;
-    std::iter::from_fn(move || {
-        let count = left.min(BATCH_ROWS);
-        left -= count;
-        let options = RecordBatchOptions::new().with_row_count(usize::try_from(count).ok());
-        let batch = || {
-            RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
-                .map_err(misfit)
-        };
-        (count > 0).then(batch)
-    })
 }
 
 #[async_trait]

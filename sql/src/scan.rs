@@ -11,7 +11,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
@@ -31,20 +31,14 @@ use futures::StreamExt;
 use stationdb::Control;
 use stationdb::tables::ColumnOrderBy;
 
+use crate::batches::{BatchesOpener, Memory};
 use crate::errors::external;
 use crate::exact::settled;
 use crate::prepared::Held;
-use crate::records::RecordRead;
+use crate::record_read::RecordRead;
 
 /// Batches that wait for the query at most.
 const WAITING: usize = 2;
-
-pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>>>;
-/// The memory that a read takes of the engine's.
-pub(crate) type Memory = Arc<MemoryReservation>;
-/// Begins a read; it is called and its batches are read on a thread for blocking work.
-pub(crate) type BatchesOpener =
-    Arc<dyn Fn(&Control, &Memory) -> stationdb::Result<Batches> + Send + Sync>;
 
 /// The schema of the columns that a plan wants, and their positions. All if it names none.
 pub(crate) fn project(
@@ -344,6 +338,7 @@ mod tests {
     use datafusion::arrow::datatypes::Schema;
 
     use super::*;
+    use crate::batches::Batches;
 
     #[tokio::test]
     async fn a_read_is_cancelled_when_its_stream_is_dropped() {

@@ -12,7 +12,8 @@ use datafusion::scalar::ScalarValue;
 use stationdb::Session;
 use stationdb::search::{SearchHit, SearchRequest, SearchService};
 
-use crate::pages::{Page, PageRequest, Pages, misfit};
+use crate::batches::misfit;
+use crate::pages::{Page, PageRequest, Pages};
 
 /// The function.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaR
 use datafusion::arrow::error::ArrowError;
 use stationdb::results::ScanMeasurementsRequest;
 
-use crate::pages::misfit;
+use crate::batches::misfit;
 
 /// The columns: the lower and the upper limit.
 pub(crate) const LOWER: &str = "lower_spec_limit";

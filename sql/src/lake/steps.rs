@@ -13,7 +13,7 @@ use stationdb_lake::LakeRelation;
 use super::plans::{Plans, column};
 use super::records::{all_fields, latest, shown};
 use crate::errors::external;
-use crate::records::{MEASUREMENTS, STEPS};
+use crate::record_read::{MEASUREMENTS, STEPS};
 use crate::spec_limits::{
     COMPARISON, HIGH, LOW, LOWER, LOWER_ALONE, UPPER, UPPER_ALONE, WITHOUT, measurements,
 };

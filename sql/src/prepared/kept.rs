@@ -21,7 +21,8 @@ use crate::decimate::DecimatedTable;
 use crate::door::{Meter, again};
 use crate::errors::external;
 use crate::pages::{PageList, Pages};
-use crate::records::{RecordTable, Source};
+use crate::record_read::Source;
+use crate::records::RecordTable;
 use crate::rows::{RowTable, StatisticsCache};
 
 /// A table without the session that it is read by.
