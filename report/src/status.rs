@@ -25,15 +25,23 @@ pub(crate) fn badge(status: Option<&Status>) -> String {
     written(class(&status.status_type), name)
 }
 
-/// The status that a measurement says.
-pub(crate) fn parameter_badge(status: Option<&str>) -> String {
-    let Some(status) = status else { return String::new() };
-    let class = match status.to_ascii_lowercase().as_str() {
+/// Whether a measurement says that it failed.
+pub(crate) fn parameter_has_failed(status: Option<&str>) -> bool {
+    status.is_some_and(|status| parameter_class(status) == "bad")
+}
+
+fn parameter_class(status: &str) -> &'static str {
+    match status.to_ascii_lowercase().as_str() {
         "passed" | "pass" | "done" => "good",
         "failed" | "fail" | "errored" | "error" => "bad",
         _ => "other",
-    };
-    written(class, status)
+    }
+}
+
+/// The status that a measurement says.
+pub(crate) fn parameter_badge(status: Option<&str>) -> String {
+    let Some(status) = status else { return String::new() };
+    written(parameter_class(status), status)
 }
 
 fn written(class: &str, name: &str) -> String {

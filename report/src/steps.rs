@@ -8,7 +8,7 @@ use stationdb::{Error, ErrorKind, Result, Session};
 
 use crate::html::{escaped, isolated, isolated_some, table};
 use crate::number::{exact_or_none, grouped};
-use crate::status::{badge, has_failed, parameter_badge};
+use crate::status::{badge, has_failed, parameter_badge, parameter_has_failed};
 
 /// Steps that a page without a bound has: some hundred megabytes of the file.
 const STEPS_FULL_MAX: usize = 1 << 18;
@@ -234,11 +234,7 @@ fn of_steps(found: &Found, bytes: Option<usize>) -> String {
 
 /// How many steps the page does not have.
 fn left_out(found: &Found, shown: usize, shown_failed: usize) -> String {
-    let failed = match found.failed.saturating_sub(shown_failed) {
-        0 => "None of these failed.".to_owned(),
-        1 => "One of these failed.".to_owned(),
-        count => format!("{} of these failed.", grouped(count as u64)),
-    };
+    let failed = of_these_failed(found.failed.saturating_sub(shown_failed));
     let whole = if found.total <= STEPS_FULL_MAX {
         " <code>report run --full</code> writes them all."
     } else {
@@ -250,6 +246,15 @@ fn left_out(found: &Found, shown: usize, shown_failed: usize) -> String {
         grouped(found.total.saturating_sub(shown) as u64),
         grouped(found.total as u64)
     )
+}
+
+/// How many of what the page does not have failed.
+fn of_these_failed(count: usize) -> String {
+    match count {
+        0 => "None of these failed.".to_owned(),
+        1 => "One of these failed.".to_owned(),
+        count => format!("{} of these failed.", grouped(count as u64)),
+    }
 }
 
 const END: &str = "</details>\n";
@@ -288,7 +293,7 @@ fn of_step(step: &Step, mut room: usize) -> String {
     let head =
         ["Measurement", "Value", "Unit", "Low", "High", "Compared", "Status", "Place", "Other"];
     let is_failed = |parameter: &BTreeMap<String, String>| {
-        parameter.get("status").is_some_and(|status| status.eq_ignore_ascii_case("failed"))
+        parameter_has_failed(parameter.get("status").map(String::as_str))
     };
     let (row, title) = (measurement_row, "Measurements");
     out.push_str(&table_in(&mut room, title, &head, parameters, row, is_failed));
@@ -335,8 +340,7 @@ fn table_in<T>(
         *room = 0;
         let failed = match left_failed {
             0 => String::new(),
-            1 => " One of these failed.".to_owned(),
-            count => format!(" {} of these failed.", grouped(count as u64)),
+            count => format!(" {}", of_these_failed(count)),
         };
         out.push_str(&format!(
             "<p class=\"text\">{caption}: {} of {} are not in this page, so that it stays short.\

@@ -78,7 +78,11 @@ fn a_long_step_is_shortened() {
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
     let value = |at: usize| {
-        let status = if at == 30_000 { "Failed" } else { "Passed" };
+        let status = match at {
+            30_000 => "Failed",
+            31_000 => "error",
+            _ => "Passed",
+        };
         let members = [
             ("name", format!("m{at}")),
             ("measurement", at.to_string()),
@@ -103,6 +107,7 @@ fn a_long_step_is_shortened() {
     assert!(page.contains("<p class=\"text\">Measurements: ") && page.contains(told), "{page}");
     assert!(page.contains("<bdi>m0</bdi>"), "{page}");
     // What failed is there, behind the first ones.
+    assert!(page.contains("<bdi>m31000</bdi>"), "{page}");
     assert!(page.contains("<bdi>m30000</bdi>") && !page.contains("of these failed"), "{page}");
     // A step that has room beside others is whole.
     let data = StepData::new().parameters((0..300).map(value).collect::<Vec<_>>());
