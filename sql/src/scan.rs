@@ -19,9 +19,7 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::metrics::{
-    Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
-};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
@@ -273,32 +271,13 @@ impl ExecutionPlan for StoreScan {
             return internal_err!("a read of the store has one partition, not {partition}");
         }
         let read = MetricBuilder::new(&self.metrics).counter("rows_read", partition);
-        let start = Start {
-            schema: self.schema(),
-            open: self.open.clone(),
-            read: (!self.is_count).then_some(read),
-            returned: MetricBuilder::new(&self.metrics).output_rows(partition),
-            memory: Arc::new(MemoryConsumer::new(self.name()).register(context.memory_pool())),
-            held: context.session_config().get_extension::<Held>(),
-        };
-        Ok(start.begin())
-    }
-}
+        let read = (!self.is_count).then_some(read);
+        let returned = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let memory: Memory =
+            Arc::new(MemoryConsumer::new(self.name()).register(context.memory_pool()));
+        let held = context.session_config().get_extension::<Held>();
+        let (schema, open) = (self.schema(), self.open.clone());
 
-/// What a read needs to begin.
-struct Start {
-    schema: SchemaRef,
-    open: Open,
-    /// The number of rows that are read, unless they are counted.
-    read: Option<Count>,
-    returned: Count,
-    memory: Memory,
-    held: Option<Arc<Held>>,
-}
-
-impl Start {
-    fn begin(self) -> SendableRecordBatchStream {
-        let Self { schema, open, read, returned, memory, held } = self;
         let control = Control::default();
         let stop = Stop(control.clone());
         let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
@@ -326,7 +305,7 @@ impl Start {
         let batches = builder.build().inspect(move |_| {
             let _until_the_end = &stop;
         });
-        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) use maintain::rewrite::rewrite_record_file;
 pub(crate) use maintain::settle::{checkpoint, settle_indexes};
 pub(crate) use outbox::search;
 pub use query::Plan;
-pub(crate) use query::{EntryOrder, OrderTerm, ProductFilter, Query, mark_between};
+pub(crate) use query::{EntryOrder, OrderTerm, ProductFilter, Query, mark_after};
 pub use tables::{PartRows, RowsPart, SegmentFile, StoredBytes, StoredRows};
 pub(crate) use view::IndexEntries;
 pub(crate) use view::View;

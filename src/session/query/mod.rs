@@ -26,7 +26,7 @@ mod text;
 mod walk;
 
 pub use plan::Plan;
-pub(crate) use position::mark_between;
+pub(crate) use position::mark_after;
 
 use chrono::{DateTime, FixedOffset};
 

@@ -76,17 +76,27 @@ pub(super) fn fingerprint(kind: Kind, query: &Query<'_>) -> Fingerprint {
 /// The position after the last record of a page. `last` is its sort key, `next` that of the
 /// following record.
 pub(super) fn write(kind: Kind, last: &[u8], last_key: RecordKey, next: &[u8]) -> Vec<u8> {
-    let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
-        Some(last.to_vec())
-    } else {
-        // A mark must have the shape of a sort key, because readers split the record key off its
-        // end. Bytes `ff` stand in that place.
-        mark_between(last, next, kind.id.key_len(), limits::TOKEN_POSITION_BYTES)
-    };
-    match mark {
+    match mark_after(last, next, kind.id.key_len(), limits::TOKEN_POSITION_BYTES) {
         Some(mark) => [&[MARK], mark.as_slice()].concat(),
         None => [&[RECORD], last_key.as_bytes(), &xxh3_128(last).to_be_bytes()].concat(),
     }
+}
+
+/// The bytes that split `last` from `next`: `last` itself, or a mark between both if `last` has
+/// more than `len_max` bytes.
+///
+/// A mark has the shape of a sort key, because readers split the key of a record or of a step off
+/// its end. In that place, of `tail_len` bytes, it has bytes `ff`.
+pub(crate) fn mark_after(
+    last: &[u8],
+    next: &[u8],
+    tail_len: usize,
+    len_max: usize,
+) -> Option<Vec<u8>> {
+    if last.len() <= len_max {
+        return Some(last.to_vec());
+    }
+    mark_between(last, next, tail_len, len_max)
 }
 
 /// A mark of at most `len_max` bytes with `last <= mark < next`, if there is one. It ends with
@@ -95,12 +105,7 @@ pub(super) fn write(kind: Kind, last: &[u8], last_key: RecordKey, next: &[u8]) -
 /// `last` and `next` first differ at the byte `common`, where `last` has the smaller byte. So
 /// everything that starts with `last[..=common]` sorts before `next`. The bytes `ff` after it sort
 /// after the rest of `last`.
-pub(crate) fn mark_between(
-    last: &[u8],
-    next: &[u8],
-    tail_len: usize,
-    len_max: usize,
-) -> Option<Vec<u8>> {
+fn mark_between(last: &[u8], next: &[u8], tail_len: usize, len_max: usize) -> Option<Vec<u8>> {
     let common = last.iter().zip(next).take_while(|(left, right)| left == right).count();
     let mut mark = last.get(..=common)?.to_vec();
     mark.resize(mark.len() + tail_len, 0xff);

@@ -25,7 +25,7 @@ use crate::model::steps::stored::StoredStep;
 use crate::services::lists;
 use crate::services::queries::take_or;
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Query, View, mark_between};
+use crate::session::{Query, View, mark_after};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::{Control, FieldDecl, FieldType, IdForm, RecordKey, Row, Val, Work, key};
 
@@ -360,11 +360,7 @@ pub(in crate::services::results) fn page(
     found.truncate(take);
     let continuation_token = match found.last().zip(next) {
         Some(((sort, _), next)) => {
-            let mark = if sort.len() <= TOKEN_POSITION_BYTES {
-                Some(sort.clone())
-            } else {
-                mark_between(sort, &next, 16, TOKEN_POSITION_BYTES)
-            };
+            let mark = mark_after(sort, &next, 16, TOKEN_POSITION_BYTES);
             let mark = mark.ok_or_else(|| {
                 Error::limit(
                     "the paths at the end of the page have more bytes in common than a \

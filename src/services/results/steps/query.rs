@@ -27,7 +27,7 @@ use crate::services::lists;
 use crate::services::queries::take_or;
 use crate::session::tables::{all_chunks, sealed};
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Plan, Query, View, Visibility, mark_between};
+use crate::session::{Plan, Query, View, Visibility, mark_after};
 use crate::value::limits::{RESULTS_TAKE, TOKEN_POSITION_BYTES};
 use crate::value::stored::{self, Members};
 use crate::value::{Control, IdForm, RecordKey, Val, key, number, time};
@@ -382,16 +382,13 @@ fn fingerprint(request: &QueryStepsRequest) -> Fingerprint {
     fingerprint.with(order.as_bytes()).with(&[u8::from(request.descending == Some(true))])
 }
 
-/// A position in a token: the place of the last step, and a sort key that parts it from the next
-/// step: its own or, if that is too long for a token, a [`mark_between`] both. Where there is no
-/// short mark, it is a hash of the sort key.
+/// A position in a token: the place of the last step, and what parts it from the next step
+/// ([`mark_after`]). Where there is no short mark, it is a hash of the sort key.
 fn position_bytes((result, seq): Position, sort: &[u8], next: &[u8]) -> Vec<u8> {
     let mut bytes = result.as_bytes().to_vec();
     bytes.extend_from_slice(&seq.to_be_bytes());
     let most = TOKEN_POSITION_BYTES - bytes.len() - 1;
-    let mark =
-        if sort.len() <= most { Some(sort.to_vec()) } else { mark_between(sort, next, 24, most) };
-    match mark {
+    match mark_after(sort, next, 24, most) {
         Some(mark) => {
             bytes.push(0);
             bytes.extend_from_slice(&mark);
