@@ -37,8 +37,8 @@ type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 pub struct Control {
     deadline: Option<Instant>,
     cancelled: Arc<AtomicBool>,
-    /// The cancel flag of the operation that this one is a part of.
-    outer: Option<Arc<AtomicBool>>,
+    /// The cancel flags of the operations that this one is a part of.
+    outer: Vec<Arc<AtomicBool>>,
     progress: Option<Callback>,
     poll: Option<Poll>,
 }
@@ -86,13 +86,34 @@ impl Control {
         Self { progress: None, ..self.clone() }
     }
 
+    /// The control of one part of the work: it has the same deadline, poll and callback, and
+    /// cancelling this control stops the part too. Cancelling the part stops the part alone.
+    ///
+    /// ```
+    /// use stationdb::Control;
+    ///
+    /// let whole = Control::default();
+    /// let (first, second) = (whole.part(), whole.part());
+    /// first.cancel();
+    /// assert!(first.is_cancelled() && !second.is_cancelled() && !whole.is_cancelled());
+    /// whole.cancel();
+    /// assert!(second.is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self { progress: self.progress.clone(), ..Self::default().within(self) }
+    }
+
     /// Makes this the control of a part of the work that `outer` controls: cancelling either stops
     /// the part. Its own deadline and poll, if it has them, replace those of `outer`.
     #[must_use]
     pub(crate) fn within(&self, outer: &Self) -> Self {
         let deadline = self.deadline.or(outer.deadline);
         let poll = self.poll.clone().or_else(|| outer.poll.clone());
-        Self { deadline, outer: Some(outer.cancelled.clone()), poll, ..self.clone() }
+        // Either may be a part already.
+        let flags = self.outer.iter().chain(&outer.outer).chain([&outer.cancelled]);
+        let outer = flags.cloned().collect();
+        Self { deadline, outer, poll, ..self.clone() }
     }
 
     /// Asks the work to stop; it fails with [`ErrorKind::Cancelled`] at its next check.
@@ -103,8 +124,8 @@ impl Control {
     /// Whether [`Control::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-            || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        is_set(&self.cancelled) || self.outer.iter().any(is_set)
     }
 
     /// The time after which the work fails.
@@ -149,7 +170,7 @@ impl fmt::Debug for Control {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicU64, AtomicUsize};
 
     use super::*;
 
@@ -171,5 +192,35 @@ mod tests {
         outer.cancel();
         assert!(part.check().is_err() && own.without_progress().check().is_err());
         assert_eq!(asked.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn a_part_ends_with_every_whole_around_it() {
+        let (call, session, server) = (Control::default(), Control::default(), Control::default());
+        let session = session.within(&server);
+        for whole in [&call, &session, &server] {
+            let part = call.part().within(&session);
+            let narrower = part.part();
+            narrower.cancel();
+            assert!(narrower.is_cancelled() && !part.is_cancelled() && !call.is_cancelled());
+            let narrower = part.part();
+            assert!(narrower.check().is_ok());
+            whole.cancel();
+            assert!(narrower.check().is_err() && part.check().is_err());
+            whole.cancelled.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_part_has_the_deadline_and_the_callback_of_the_whole() {
+        let done = Arc::new(AtomicU64::new(0));
+        let noted = done.clone();
+        let whole = Control::default()
+            .with_deadline(Instant::now())
+            .with_progress(move |progress| noted.store(progress.done, Ordering::Relaxed));
+        let part = whole.part();
+        part.report(7, None, "rows");
+        assert_eq!(done.load(Ordering::Relaxed), 7);
+        assert_eq!(part.check().unwrap_err().kind(), ErrorKind::DeadlineExceeded);
     }
 }
