@@ -19,9 +19,10 @@
  *
  * TEXTS are UTF-8 with a length in bytes. The length -1 stands for all before the first zero byte.
  * The pointer may be NULL with the length 0 or -1, for an empty text. A text or an array has 1 GiB
- * at most. The library keeps no pointer of its caller. Functions ending in _utf16 take UTF-16 in
- * the byte order of the machine, with lengths in units of 16 bits; sdb_text_from_utf16 and
- * sdb_text_copy convert for all others. Each _utf16 function is otherwise as the one without.
+ * at most, and any alignment. The library keeps no pointer of its caller. Functions ending in
+ * _utf16 take UTF-16 in the byte order of the machine, with lengths in units of 16 bits;
+ * sdb_text_from_utf16 and sdb_text_copy convert for all others. Each _utf16 function is otherwise
+ * as the one without.
  *
  * JSON. Requests and answers are those of docs/reference. An empty request is {}. sdb_call ignores
  * members that a request does not have; all other functions refuse them, with the nearest name.
@@ -80,7 +81,7 @@ enum {
 
 /* ---- The library ------------------------------------------------------------------------- */
 
-/* The number of this interface, 2. It grows when functions are added. */
+/* The number of this interface, 3. It grows when functions are added. */
 int32_t sdb_abi(int32_t *abi, uint64_t *error);
 
 /* The version of the library as a text, which the caller frees. */
@@ -92,7 +93,8 @@ int32_t sdb_version(uint64_t *text, uint64_t *error);
 int32_t sdb_operations(uint64_t *text, uint64_t *error);
 
 /* Frees a handle of any kind, and ends what it has: a transaction is taken back, rows end, a store
-   is closed as by sdb_close. 0 is allowed. A call that works with the handle goes on. */
+   is closed as by sdb_close. 0 is allowed. A call that works with the handle goes on, but for
+   sdb_rows_next and sdb_rows_batch of these rows, which may end with SDB_CANCELLED. */
 int32_t sdb_free(uint64_t handle, uint64_t *error);
 
 /* ---- Texts and errors --------------------------------------------------------------------- */
@@ -129,7 +131,8 @@ int32_t sdb_error_json(uint64_t failure, uint64_t *text, uint64_t *error);
 
 /* A control for one or more calls, which end with SDB_DEADLINE_EXCEEDED `timeout_ms` milliseconds
    after now; -1 for never. The caller frees it. Wherever a control is asked for, 0 stands for none.
- */
+   In a transaction, sdb_call, sdb_decimate, sdb_decimate_f64 and sdb_aggregate take none
+   (SDB_INVALID_ARGUMENT): that of sdb_begin ends them. */
 int32_t sdb_control(int64_t timeout_ms, uint64_t *control, uint64_t *error);
 
 /* Ends all calls with this control, now and later, with SDB_CANCELLED. Called from another thread.
@@ -159,9 +162,10 @@ int32_t sdb_look(const char *path, int64_t path_length, const char *options, int
 int32_t sdb_look_utf16(const uint16_t *path, int64_t path_length, const uint16_t *options,
     int64_t options_length, uint64_t *store, uint64_t *error);
 
-/* Closes a store: refuses new calls, waits for those that work, ends rows, and takes open
-   transactions back. All that was acknowledged is durable already. The handle is freed whatever the
-   code is, but for SDB_CONFLICT inside of a call of the same thread, which closes nothing. */
+/* Closes a store: refuses new calls, waits for those that work, sdb_compact too, ends rows, and
+   takes open transactions back. All that was acknowledged is durable already. The handle is freed
+   whatever the code is, but for SDB_CONFLICT inside of a call of the same thread, which closes
+   nothing. */
 int32_t sdb_close(uint64_t store, uint64_t *error);
 
 /* Id, path and status as JSON, which the caller frees; docs/reference/status.md has its members. */
@@ -175,8 +179,8 @@ int32_t sdb_backup(uint64_t store, const char *target, int64_t target_length, ui
     uint64_t *report, uint64_t *error);
 
 /* Reads the store and compares it with its checksums. The level is 0 for headers, 1 for checksums
-   of all files, 2 for all pages as well, for which rows end and other calls wait. The caller frees
-   the report, JSON; damage is a finding in it and no error. */
+   of all files, 2 for all pages as well, for which the store is had alone as by sdb_compact. The
+   caller frees the report, JSON; damage is a finding in it and no error. */
 int32_t sdb_verify(
     uint64_t store, int32_t level, uint64_t control, uint64_t *report, uint64_t *error);
 
@@ -189,8 +193,10 @@ int32_t sdb_maintain(uint64_t store, uint64_t control, uint64_t *report, uint64_
    had, a text as 2026-11-29T22:40:00.000000Z, which the caller frees; 0 if it was not ahead. */
 int32_t sdb_take_present_time(uint64_t store, uint64_t *before, uint64_t *error);
 
-/* Rewrites the file of records without its free pages. Rows end; other calls wait; sessions go on.
- */
+/* Rewrites the file of records without its free pages. It waits for the calls that work. Rows,
+   contents and changes end, and open transactions are taken back: their handles answer SDB_CLOSED.
+   New calls wait, until their control ends; sessions go on. SDB_CONFLICT inside of a call of the
+   same thread. */
 int32_t sdb_compact(uint64_t store, uint64_t *report, uint64_t *error);
 
 /* Makes a store in a missing or empty directory from a backup. The caller frees the report, JSON.
@@ -244,7 +250,10 @@ int32_t sdb_repair(uint64_t store, const char *set, int64_t set_length, uint64_t
 /* ---- Sessions, transactions, operations ---------------------------------------------------- */
 
 /* A session, in which `user` acts. `options` is JSON: `workspace` of new records, `allOrNothing`
-   (a batch with a wrong item changes nothing), `timeoutMs` of each call. The caller frees it. */
+   (a batch with a wrong item changes nothing), `timeoutMs` of each call: SDB_DEADLINE_EXCEEDED.
+   The time of sdb_begin is that of the whole transaction, and that of a call that makes rows goes
+   on while they are read. A call with a control that has a time has that one. The caller frees it.
+ */
 int32_t sdb_session(uint64_t store, const char *user, int64_t user_length, const char *options,
     int64_t options_length, uint64_t *session, uint64_t *error);
 int32_t sdb_session_utf16(uint64_t store, const uint16_t *user, int64_t user_length,
@@ -372,8 +381,8 @@ int32_t sdb_rows_next(uint64_t rows, int64_t *count, uint64_t *error);
 /* Copies column `column`, counted from 0, of the batch that the cursor is on into memory for
    `capacity` values. `count` is set to its rows, also with SDB_BUFFER_TOO_SMALL. As doubles, as in
    sdb_decimate_f64; as whole numbers exactly, a null as 0; or as 1 for a null and 0 for a value.
-   SDB_INVALID_ARGUMENT for a column of another type; SDB_CONFLICT where the cursor is on no rows.
- */
+   Dates and durations are counts too, and decimals are the nearest doubles. SDB_INVALID_ARGUMENT
+   for a column of another type; SDB_CONFLICT where the cursor is on no rows. */
 int32_t sdb_rows_f64(uint64_t rows, int32_t column, double *values, int64_t capacity,
     int64_t *count, uint64_t *error);
 int32_t sdb_rows_i64(uint64_t rows, int32_t column, int64_t *values, int64_t capacity,
@@ -381,13 +390,16 @@ int32_t sdb_rows_i64(uint64_t rows, int32_t column, int64_t *values, int64_t cap
 int32_t sdb_rows_nulls(uint64_t rows, int32_t column, uint8_t *flags, int64_t capacity,
     int64_t *count, uint64_t *error);
 
-/* One cell of a column of texts, which the caller frees. The handle is 0 for a null. */
+/* One cell as a text, which the caller frees. The handle is 0 for a null. A text is as it is, and a
+   time in UTC, as 2026-11-29T22:40:00.500Z. Numbers, lists and other nested values are as in JSON,
+   decimals have all digits, and bytes are in hexadecimal. */
 int32_t sdb_rows_text(uint64_t rows, int32_t column, int64_t row, uint64_t *text, uint64_t *error);
 
 /* ---- Files --------------------------------------------------------------------------------- */
 
 /* Stores a file from the path `source`, or from `length` bytes in memory. `request` is JSON with
-   `name`, `properties`, `workspace`. The caller frees its id, a text. Reports bytes. */
+   `name`, `metadata` (an object of texts), `id`, `workspace`. The caller frees the file's id, a
+   text. Reports bytes. For more than 1 GiB in memory there are upload sessions. */
 int32_t sdb_upload_file(uint64_t caller, const char *source, int64_t source_length,
     const char *request, int64_t request_length, uint64_t control, uint64_t *id, uint64_t *error);
 int32_t sdb_upload_bytes(uint64_t caller, const uint8_t *bytes, int64_t length, const char *request,
@@ -399,7 +411,8 @@ int32_t sdb_append_to_upload_session(uint64_t caller, const char *session, int64
     uint64_t *error);
 
 /* Writes the content of a file to the path `target`, over what is there. `bytes` is set to its
-   length. After an error during the work there is no file at `target`. */
+   length. The content is written beside `target`, and gets that name when it is complete: after an
+   error, what is at `target` is as it was. */
 int32_t sdb_download_file(uint64_t caller, const char *id, int64_t id_length, const char *target,
     int64_t target_length, uint64_t control, int64_t *bytes, uint64_t *error);
 
@@ -431,14 +444,14 @@ int32_t sdb_export_feed(uint64_t caller, const char *feed, int64_t feed_length,
 
 /* Writes rows of a table to the path `target`, over what is there. `request` is that of
    export_table_data, as {"responseFormat": "CSV"}, or PARQUET or ARROW_STREAM. `rows` is set to
-   their number. After an error during the work there is no file at `target`. */
+   their number. After an error, what is at `target` is as it was. */
 int32_t sdb_export_table(uint64_t caller, const char *table, int64_t table_length,
     const char *request, int64_t request_length, const char *target, int64_t target_length,
     uint64_t control, int64_t *rows, uint64_t *error);
 
 /* Writes all results, or all steps, that match to the path `target` as CSV, over what is there.
-   `request` is that of query_results or query_steps. Their number is set. After an error during the
-   work there is no file at `target`. */
+   `request` is that of query_results or query_steps. Their number is set. After an error, what is
+   at `target` is as it was. */
 int32_t sdb_export_results(uint64_t caller, const char *request, int64_t request_length,
     const char *target, int64_t target_length, uint64_t control, int64_t *results,
     uint64_t *error);
@@ -463,6 +476,33 @@ int32_t sdb_changes(uint64_t session, int64_t since, uint64_t *changes, uint64_t
    milliseconds at most, 0 or more; then the handle is 0. */
 int32_t sdb_changes_next(
     uint64_t changes, int64_t timeout_ms, uint64_t *change, int64_t *position, uint64_t *error);
+
+/* Registers a subscriber of the session's user at the end of the changes, or sets `position` to
+   where it is. From then on the changes after its position are kept for it, also beyond those that
+   are kept for everybody, for `hold_ms` milliseconds and `hold_bytes` bytes at most; -1 for both
+   stands for subscriberHoldMs and subscriberHoldBytes. SDB_CONFLICT when they are no longer kept:
+   read the records anew, and advance it to the position from before. */
+int32_t sdb_register_subscriber(uint64_t session, const char *name, int64_t name_length,
+    int64_t hold_ms, int64_t hold_bytes, int64_t *position, uint64_t *error);
+
+/* Moves a subscriber forward, to a position that sdb_changes_next has set. It is durable. */
+int32_t sdb_advance_subscriber(
+    uint64_t session, const char *name, int64_t name_length, int64_t position, uint64_t *error);
+
+/* Removes a subscriber. Does nothing if there is none of this name. */
+int32_t sdb_remove_subscriber(
+    uint64_t session, const char *name, int64_t name_length, uint64_t *error);
+
+/* The subscribers that the session may use, as JSON, which the caller frees: an array of objects
+   with `name`, `owner`, `position`, `isInPass`, `bounds` (`holdMs`, `holdBytes`), and `hold`, which
+   says what is kept for it. */
+int32_t sdb_subscribers(uint64_t session, uint64_t *subscribers, uint64_t *error);
+
+/* Drops the changes before a time, as 2026-11-29T22:40:00Z, but those that are kept for
+   subscribers. `entries` is set to their number. A feed from an earlier position is SDB_CONFLICT
+   then. */
+int32_t sdb_trim_changes(uint64_t store, const char *before, int64_t before_length,
+    uint64_t control, int64_t *entries, uint64_t *error);
 
 #ifdef __cplusplus
 }

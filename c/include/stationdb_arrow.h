@@ -65,14 +65,16 @@ int32_t sdb_rows_batch(
     uint64_t rows, struct ArrowSchema *schema, struct ArrowArray *array, uint64_t *error);
 
 /* Appends the batches of a stream to the table of this id, all or none. The stream is taken and
-   released whatever the code is. Its callbacks are called on this thread; they may call functions
-   of this interface, but may not close the store. `end_of_data` is 1 if no rows come after these,
-   and 0 otherwise. SDB_INVALID_ARGUMENT for columns that do not fit. */
+   released whatever the code is. Its callbacks are called on this thread. They may call functions
+   of this interface, but they may neither close or compact the store (SDB_CONFLICT) nor wait for
+   calls of other threads. Each batch is released before this function returns, but on any thread:
+   those of the library encode the rows. `end_of_data` is 1 if no rows come after these, and 0
+   otherwise. SDB_INVALID_ARGUMENT for columns that do not fit. */
 int32_t sdb_append_stream(uint64_t caller, const char *table, int64_t table_length,
     struct ArrowArrayStream *stream, int32_t end_of_data, uint64_t *error);
 
 /* Appends one batch, a struct of columns. Schema and array are taken and released whatever the code
-   is. */
+   is, before this function returns; the array on any thread. */
 int32_t sdb_append_batch(uint64_t caller, const char *table, int64_t table_length,
     struct ArrowSchema *schema, struct ArrowArray *array, int32_t end_of_data, uint64_t *error);
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stationdb::by_name::Services;
-use stationdb::{Control, Error, Identity, OwnedTransaction, Session};
+use stationdb::{Control, Error, Identity, OwnedTransaction, Session, Store};
 
 use crate::control::{Watch, part_of, until};
 use crate::failure::{Failure, Outcome};
@@ -20,32 +20,17 @@ pub struct Spec {
     pub timeout: Option<Duration>,
 }
 
-/// A session, made when it is used for the first time, or after a compaction.
-pub struct SessionSlot {
-    spec: Spec,
-    session: Mutex<Option<Arc<Session>>>,
-}
-
-impl SessionSlot {
-    fn session(&self, call: &Call) -> Arc<Session> {
-        let mut slot = lock(&self.session);
-        let made = slot.get_or_insert_with(|| {
-            let mut session = call.store.session(Identity::user(self.spec.user.clone()));
-            if let Some(workspace) = &self.spec.workspace {
-                session = session.with_default_workspace(workspace.clone());
-            }
-            if self.spec.all_or_nothing {
-                session = session.all_or_nothing();
-            }
-            Arc::new(session)
-        });
-        made.clone()
-    }
-}
-
-impl Held for SessionSlot {
-    fn end(&self) {
-        *lock(&self.session) = None;
+impl Spec {
+    /// A session for one call. None is kept, so none is left when the store closes.
+    fn session(&self, store: &Store) -> Session {
+        let mut session = store.session(Identity::user(self.user.clone()));
+        if let Some(workspace) = &self.workspace {
+            session = session.with_default_workspace(workspace.clone());
+        }
+        if self.all_or_nothing {
+            session = session.all_or_nothing();
+        }
+        session
     }
 }
 
@@ -57,7 +42,7 @@ impl TransactionSlot {
         lock(&self.0).clone().ok_or_else(ended)
     }
 
-    pub fn take(&self) -> Outcome<Arc<OwnedTransaction>> {
+    fn take(&self) -> Outcome<Arc<OwnedTransaction>> {
         lock(&self.0).take().ok_or_else(ended)
     }
 }
@@ -73,76 +58,130 @@ fn ended() -> Failure {
     Failure::closed("the transaction has ended; begin another one with sdb_begin")
 }
 
-/// What calls of a session need, shared by its rows and contents.
+/// Who makes calls: what the handle of a session or of a transaction has.
 pub struct Caller {
     pub open: Arc<Open>,
-    slot: Arc<SessionSlot>,
+    spec: Arc<Spec>,
     /// The transaction that makes the calls, if one does.
-    pub transaction: Option<Arc<TransactionSlot>>,
+    transaction: Option<Arc<TransactionSlot>>,
 }
 
 /// The services of one call.
-pub enum Handle {
-    Session(Arc<Session>),
-    /// With a control or a deadline of this call.
-    Within(Session),
+enum Handle {
+    Session(Session),
     Transaction(Arc<OwnedTransaction>),
 }
 
-impl Handle {
+/// A call that works, with the services that it may use.
+pub struct Begun {
+    // Dropped before the call, after which a closing store has no other owner.
+    handle: Handle,
+    /// For the services' methods that take one.
+    pub control: Control,
+    _call: Call,
+}
+
+impl Begun {
     pub fn services(&self) -> &dyn Services {
-        match self {
-            Self::Session(session) => &**session,
-            Self::Within(session) => session,
-            Self::Transaction(transaction) => &**transaction,
+        match &self.handle {
+            Handle::Session(session) => session,
+            Handle::Transaction(transaction) => &**transaction,
+        }
+    }
+
+    /// The session that makes the call.
+    ///
+    /// # Errors
+    /// `Unsupported` for a transaction.
+    pub fn session(&self) -> Outcome<&Session> {
+        match &self.handle {
+            Handle::Session(session) => Ok(session),
+            Handle::Transaction(_) => Err(Error::unsupported(
+                "this is not possible in a transaction; pass the handle of its session",
+            )
+            .into()),
         }
     }
 }
 
 impl Caller {
     pub fn new(open: &Arc<Open>, spec: Spec) -> Self {
-        let slot = Arc::new(SessionSlot { spec, session: Mutex::new(None) });
-        open.hold(&slot);
-        Self { open: open.clone(), slot, transaction: None }
+        Self { open: open.clone(), spec: Arc::new(spec), transaction: None }
     }
 
-    /// Begins a call on the services. The control is for those of their methods that take one.
-    pub fn begin(&self, watch: Option<&Watch>) -> Outcome<(Call, Handle, Control)> {
-        let call = self.open.call()?;
-        let timeout = self.slot.spec.timeout;
-        if let Some(slot) = &self.transaction {
-            return Ok((call, Handle::Transaction(slot.used()?), until(part_of(watch), timeout)));
-        }
-        let session = self.slot.session(&call);
-        if watch.is_none() && timeout.is_none() {
-            return Ok((call, Handle::Session(session), Control::default()));
-        }
+    /// Begins a call of methods that take its control.
+    pub fn begin(&self, watch: Option<&Watch>) -> Outcome<Begun> {
         let mut control = part_of(watch);
-        if control.deadline().is_none() {
-            control = until(control, timeout);
+        if let Some(slot) = &self.transaction {
+            let call = self.open.call(watch.map(|_| &control))?;
+            // The time of its session is over for a transaction as a whole.
+            return Ok(Begun { handle: Handle::Transaction(slot.used()?), control, _call: call });
         }
-        Ok((call, Handle::Within(session.with_control(&control)), control))
+        if control.deadline().is_none() {
+            control = until(control, self.spec.timeout);
+        }
+        let own = (watch.is_some() || self.spec.timeout.is_some()).then_some(&control);
+        let call = self.open.call(own)?;
+        let mut session = self.spec.session(&call.store);
+        if let Some(control) = own {
+            session = session.with_control(control);
+        }
+        Ok(Begun { handle: Handle::Session(session), control, _call: call })
     }
 
-    /// Begins a call on the session.
+    /// Begins a call of methods that take no control: that of the session ends them.
     ///
     /// # Errors
-    /// `Unsupported` for a transaction.
-    pub fn begin_session(&self, watch: Option<&Watch>) -> Outcome<(Call, Session, Control)> {
-        match self.begin(watch)? {
-            (call, Handle::Session(session), control) => Ok((call, (*session).clone(), control)),
-            (call, Handle::Within(session), control) => Ok((call, session, control)),
-            (_, Handle::Transaction(_), _) => Err(Error::unsupported(
-                "this is not possible in a transaction; pass the handle of its session",
+    /// `InvalidArgument` for a control in a transaction, which has that of its begin.
+    pub fn begin_by_session(&self, watch: Option<&Watch>) -> Outcome<Begun> {
+        if watch.is_some() && self.transaction.is_some() {
+            return Err(Error::invalid(
+                "this call takes no control in a transaction: that of sdb_begin is for all its \
+                 calls; pass 0",
             )
-            .into()),
+            .into());
         }
+        self.begin(watch)
     }
 
     /// The caller of a transaction that this session has begun.
     pub fn within(&self, begun: OwnedTransaction) -> Self {
         let slot = Arc::new(TransactionSlot(Mutex::new(Some(Arc::new(begun)))));
         self.open.hold(&slot);
-        Self { open: self.open.clone(), slot: self.slot.clone(), transaction: Some(slot) }
+        Self { open: self.open.clone(), spec: self.spec.clone(), transaction: Some(slot) }
+    }
+
+    /// Makes the changes of a transaction durable, and ends it whatever becomes of that.
+    ///
+    /// # Errors
+    /// A transaction that has ended; another call that works in it; those of the commit.
+    pub fn commit(&self) -> Outcome<()> {
+        let done = self.commit_alone();
+        self.end();
+        done
+    }
+
+    fn commit_alone(&self) -> Outcome<()> {
+        let _call = self.open.call(None)?;
+        let Some(slot) = &self.transaction else {
+            return Err(Failure::internal("a transaction without its slot"));
+        };
+        match Arc::into_inner(slot.take()?) {
+            Some(transaction) => transaction.commit().map_err(Failure::from),
+            None => Err(Error::conflict(
+                "another call of the transaction works, so it was rolled back; let its calls end \
+                 before sdb_commit",
+            )
+            .into()),
+        }
+    }
+
+    /// Takes a transaction back, if this is one that has not ended.
+    pub fn end(&self) {
+        if let Some(slot) = &self.transaction {
+            // A store that closes meanwhile waits for this.
+            let _lease = self.open.lease();
+            slot.end();
+        }
     }
 }

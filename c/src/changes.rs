@@ -37,10 +37,12 @@ impl Changes {
         loop {
             let left = timeout.saturating_sub(began.elapsed());
             // A call of its own for each glance: a store can be closed while others wait.
-            let call = self.open.call()?;
+            let call = self.open.call(None)?;
             let mut stream = lock(&self.stream);
             let Some(stream) = stream.as_mut() else {
-                return Err(Failure::closed("the store of these changes was closed"));
+                return Err(Failure::closed(
+                    "the store of these changes was closed or compacted; ask for them again",
+                ));
             };
             if let Some(event) = stream.next(left.min(GLANCE))? {
                 return Ok(Some((event, stream.position().0)));

@@ -34,12 +34,14 @@ impl Content {
     /// Reads from a place on, as many bytes as the buffer has room for, fewer at the end. Returns
     /// their number.
     pub fn read(&self, offset: u64, buffer: &mut Buffer<'_, u8>) -> Outcome<usize> {
-        let _call = self.open.call()?;
+        let _call = self.open.call(None)?;
         let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let bytes = buffer.zeroed(left);
         let mut reader = lock(&self.reader);
         let Some(reader) = reader.as_mut() else {
-            return Err(Failure::closed("the store of this content was closed; open it again"));
+            return Err(Failure::closed(
+                "the store of this content was closed or compacted; open the content again",
+            ));
         };
         let mut at = 0;
         while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use stationdb::{Control, Error, ErrorKind, Progress};
+use stationdb::{Control, Error, Progress};
 
 use crate::failure::Outcome;
 
@@ -74,20 +74,9 @@ pub fn until(control: Control, timeout: Option<Duration>) -> Control {
     }
 }
 
-/// A control that ends with `whole`, and can be cancelled alone.
+/// A control that ends with `whole` and reports to it, and can be cancelled alone.
 pub fn part_of(whole: Option<&Watch>) -> Control {
-    let Some(watch) = whole else { return Control::default() };
-    let outer = watch.control.clone();
-    let is_cancelled =
-        move || outer.check().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
-    let reported = watch.reported.clone();
-    let part = Control::default()
-        .with_poll(is_cancelled)
-        .with_progress(move |progress| reported.note(progress));
-    match watch.control.deadline() {
-        Some(deadline) => part.with_deadline(deadline),
-        None => part,
-    }
+    whole.map(|watch| watch.control.part()).unwrap_or_default()
 }
 
 /// Milliseconds of a caller; -1 for none.
@@ -104,6 +93,8 @@ pub fn timeout(what: &str, milliseconds: i64) -> Outcome<Option<Duration>> {
 
 #[cfg(test)]
 mod tests {
+    use stationdb::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -117,6 +108,8 @@ mod tests {
         let part = part_of(Some(&watch));
         assert!(part.check().is_ok());
         watch.control.cancel();
+        // What waits for its turn to write looks at nothing else.
+        assert!(part.is_cancelled());
         assert_eq!(part.check().unwrap_err().kind(), ErrorKind::Cancelled);
         let late = part_of(Some(&Watch::new(Some(Duration::ZERO))));
         assert_eq!(late.check().unwrap_err().kind(), ErrorKind::DeadlineExceeded);

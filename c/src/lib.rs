@@ -13,6 +13,7 @@
 mod export;
 mod arrow;
 mod caller;
+mod cells;
 mod changes;
 mod content;
 mod control;
@@ -26,3 +27,4 @@ mod numbers;
 mod open;
 mod registry;
 mod rows;
+mod target;

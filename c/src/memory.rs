@@ -4,17 +4,19 @@
 //! from outside can make one, because nothing here makes them but tests. That caller has promised
 //! what `stationdb.h` demands: a pointer is null, or leads to as many values as the length beside
 //! it says, which nobody changes during the call. All checks that do not need that promise are made
-//! first: null, alignment, a negative length, one that is too large.
+//! first: null, a negative length, one that is too large. No alignment is asked for: on 32-bit
+//! Windows the doubles of LabVIEW and .NET are at multiples of 4.
 #![allow(unsafe_code, reason = "reads and writes what the pointers of callers lead to")]
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
-use std::slice;
+use std::{ptr, slice};
 
 use stationdb::Error;
 
 use crate::failure::{Failure, Outcome};
 
-/// Bytes of one text or array at most; a longer one is not looked at. Files have no such bound.
+/// Bytes of one text or array at most; a longer one is not looked at.
 const BYTES_MAX: usize = 1 << 30;
 
 /// The length of a text that ends at its first zero byte.
@@ -32,14 +34,6 @@ pub struct Out<T>(*mut T);
 
 fn is_null(what: &str) -> Failure {
     Error::invalid(format!("the pointer {what} is null; pass the address of memory")).into()
-}
-
-fn is_misaligned<T>(what: &str) -> Failure {
-    let bytes = align_of::<T>();
-    Error::invalid(format!(
-        "the address {what} is not a multiple of {bytes} bytes, as its type asks"
-    ))
-    .into()
 }
 
 /// The number of values behind a pointer, whose bytes a slice can have.
@@ -69,28 +63,27 @@ fn bounded<T>(what: &str, length: i64) -> Outcome<usize> {
 }
 
 impl<T: Copy> In<T> {
-    /// As many values as `length` says, within the bound of arrays. A null pointer is allowed with
-    /// the length 0.
-    pub fn values(&self, what: &str, length: i64) -> Outcome<&[T]> {
-        self.unbounded(what, i64::try_from(bounded::<T>(what, length)?).unwrap_or(i64::MAX))
-    }
-
-    /// As [`values`](Self::values), of any length.
-    pub fn unbounded(&self, what: &str, length: i64) -> Outcome<&[T]> {
-        let count = count::<T>(what, length)?;
+    /// As many values as `length` says, within the bound of arrays: those of the caller, or a copy
+    /// if these are not aligned. A null pointer is allowed with the length 0.
+    pub fn values(&self, what: &str, length: i64) -> Outcome<Cow<'_, [T]>> {
+        let count = bounded::<T>(what, length)?;
         if count == 0 {
-            return Ok(&[]);
+            return Ok(Cow::Borrowed(&[]));
         }
         if self.0.is_null() {
             return Err(is_null(what));
         }
         if !self.0.is_aligned() {
-            return Err(is_misaligned::<T>(what));
+            // SAFETY: The pointer is not null, and the caller has promised that it leads to `count`
+            // values. Each is read where it is, which asks for no alignment, and copied, because
+            // its type is `Copy`.
+            let value = |at| unsafe { self.0.add(at).read_unaligned() };
+            return Ok((0..count).map(value).collect());
         }
         // SAFETY: The pointer is not null and is aligned, and the bytes fit in an `isize`. The
         // caller has promised that it leads to `count` values, which nobody changes during the
         // call. The slice lives as long as the parameter of that call.
-        Ok(unsafe { slice::from_raw_parts(self.0, count) })
+        Ok(Cow::Borrowed(unsafe { slice::from_raw_parts(self.0, count) }))
     }
 
     pub fn is_null(&self) -> bool {
@@ -99,6 +92,14 @@ impl<T: Copy> In<T> {
 }
 
 impl In<u8> {
+    /// Bytes, as [`values`](Self::values).
+    pub fn bytes(&self, what: &str, length: i64) -> Outcome<&[u8]> {
+        match self.values(what, length)? {
+            Cow::Borrowed(bytes) => Ok(bytes),
+            Cow::Owned(_) => Err(Failure::internal("a byte that is not aligned")),
+        }
+    }
+
     /// A text: `length` bytes of UTF-8, or with -1 all before the first zero byte.
     pub fn text(&self, what: &str, length: i64) -> Outcome<&str> {
         let bytes = if length == UP_TO_ZERO {
@@ -111,7 +112,7 @@ impl In<u8> {
             bounded::<u8>(what, i64::try_from(bytes.len()).unwrap_or(i64::MAX))?;
             bytes
         } else {
-            self.values(what, length)?
+            self.bytes(what, length)?
         };
         str::from_utf8(bytes).map_err(|error| {
             let at = error.valid_up_to();
@@ -130,21 +131,18 @@ impl In<u16> {
             if self.0.is_null() {
                 return Ok(String::new());
             }
-            if !self.0.is_aligned() {
-                return Err(is_misaligned::<u16>(what));
-            }
             let mut count = 0;
-            // SAFETY: The pointer is not null and is aligned, and with this length the caller has
-            // promised that a zero follows. Nothing behind the first zero is read.
-            while unsafe { *self.0.add(count) } != 0 {
+            // SAFETY: The pointer is not null, and with this length the caller has promised that a
+            // zero follows. Nothing behind the first zero is read, and a read asks for no
+            // alignment.
+            while unsafe { self.0.add(count).read_unaligned() } != 0 {
                 count += 1;
             }
-            bounded::<u16>(what, i64::try_from(count).unwrap_or(i64::MAX))?;
             self.values(what, i64::try_from(count).unwrap_or(i64::MAX))?
         } else {
             self.values(what, length)?
         };
-        String::from_utf16(units).map_err(|_| {
+        String::from_utf16(&units).map_err(|_| {
             Error::invalid(format!("the text {what} is not UTF-16: it has half of a pair")).into()
         })
     }
@@ -184,9 +182,6 @@ impl<T: Copy> Out<T> {
         if capacity > 0 && self.0.is_null() {
             return Err(is_null(what));
         }
-        if !self.0.is_aligned() {
-            return Err(is_misaligned::<T>(what));
-        }
         Ok(Buffer { place: self, capacity })
     }
 }
@@ -210,10 +205,14 @@ impl<T: Copy> Buffer<'_, T> {
             return false;
         }
         if !values.is_empty() {
+            let bytes = size_of_val(values);
             // SAFETY: `at + values.len()` is at most the capacity, for which the caller has
             // promised memory that nobody else uses during the call; with a capacity the pointer is
-            // not null, and it is aligned. So the two do not overlap.
-            unsafe { self.place.0.add(at).copy_from_nonoverlapping(values.as_ptr(), values.len()) }
+            // not null. So the two do not overlap. Bytes are copied, which asks for no alignment.
+            unsafe {
+                let target = self.place.0.add(at).cast::<u8>();
+                ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), target, bytes);
+            }
         }
         true
     }
@@ -244,7 +243,7 @@ impl<T> Out<T> {
     }
 
     pub fn null() -> Self {
-        Self(std::ptr::null_mut())
+        Self(ptr::null_mut())
     }
 }
 
@@ -270,15 +269,35 @@ mod tests {
         assert_eq!(code(bytes.text("t", 1 << 31)), limit);
         assert_eq!(code(bytes.text("t", i64::MAX)), limit);
         assert_eq!(code(In(b"\xff".as_ptr()).text("t", 1)), invalid);
+        // The contents of files too.
+        assert_eq!(bytes.bytes("b", 3).unwrap(), b"ab\0");
+        assert_eq!(code(bytes.bytes("b", 1 << 31)), limit);
         let null = In::<u8>(std::ptr::null());
         assert_eq!(null.text("t", 0).unwrap(), "");
         assert_eq!(null.text("t", -1).unwrap(), "");
         assert_eq!(code(null.text("t", 1)), invalid);
         let numbers = [1.0_f64, 2.0];
-        assert_eq!(In(numbers.as_ptr()).values("n", 2).unwrap(), numbers);
+        assert_eq!(*In(numbers.as_ptr()).values("n", 2).unwrap(), numbers);
         assert_eq!(code(In(numbers.as_ptr()).values("n", i64::MAX)), limit);
         assert_eq!(code(In(numbers.as_ptr()).values("n", (1 << 27) + 1)), limit);
-        assert_eq!(code(In(numbers.as_ptr().wrapping_byte_add(1)).values("n", 1)), invalid);
+    }
+
+    /// As those of LabVIEW and .NET are, which 32-bit Windows has at multiples of 4.
+    #[test]
+    fn no_alignment_is_asked_for() {
+        let mut room = [0_u64; 5];
+        for bytes in 1..8 {
+            let place = room.as_mut_ptr().cast::<f64>().wrapping_byte_add(bytes);
+            let mut out = Out(place);
+            let mut buffer = out.buffer("n", 4).unwrap();
+            assert!(buffer.write(0, &[1.5, -2.5]) && buffer.write(2, &[3.5, 4.5]));
+            let found = In(place.cast_const());
+            assert_eq!(*found.values("n", 4).unwrap(), [1.5, -2.5, 3.5, 4.5]);
+        }
+        let place = room.as_mut_ptr().cast::<u16>().wrapping_byte_add(1);
+        let mut out = Out(place);
+        assert!(out.buffer("t", 3).unwrap().write(0, &[0x47, 0xf6, 0]));
+        assert_eq!(In(place.cast_const()).text("t", -1).unwrap(), "Gö");
     }
 
     #[test]

@@ -4,30 +4,23 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float32Type, Float64Type, Int64Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray,
 };
+use stationdb::Error;
 use stationdb::arrow::datatypes::{DataType as Arrow, TimeUnit};
 use stationdb::tables::DataType;
-use stationdb::{Error, Place};
+use stationdb::tables::readers::{of_cell, to_int64};
 
+use crate::cells::{place, wrong_type};
 use crate::failure::Outcome;
 
 /// The largest whole number below which a double has every one.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-
-fn wrong_type(name: &str, array: &dyn Array, wanted: &str) -> Error {
-    Error::invalid(format!(
-        "the column {name:?} is of type {}, which cannot be read as {wanted}",
-        array.data_type()
-    ))
-    .with_args([name])
-}
 
 /// The values of a primitive column as others, nulls as `null`.
 fn all<T: ArrowPrimitiveType, V: Copy>(
@@ -48,8 +41,8 @@ pub fn plain_f64(array: &ArrayRef) -> Option<&[f64]> {
     (array.null_count() == 0).then(|| &**array.values())
 }
 
-/// A column of numbers, times or bools as doubles. A null is NaN; a whole number beyond 2^53 is the
-/// nearest double; a time is a count of its unit since 1970.
+/// A column of numbers, times or bools as doubles. A null is NaN; a number that no double has is
+/// the nearest one; a time is a count of its unit since 1970.
 #[expect(clippy::cast_precision_loss, reason = "large whole numbers round to the nearest one")]
 pub fn to_f64(name: &str, array: &ArrayRef) -> Outcome<Vec<f64>> {
     const NULL: f64 = f64::NAN;
@@ -57,50 +50,39 @@ pub fn to_f64(name: &str, array: &ArrayRef) -> Outcome<Vec<f64>> {
     Ok(match array.data_type() {
         Arrow::Float64 => all::<Float64Type, _>(array, |value| value, NULL),
         Arrow::Float32 => all::<Float32Type, _>(array, f64::from, NULL),
-        Arrow::Int8 => all::<Int8Type, _>(array, f64::from, NULL),
-        Arrow::Int16 => all::<Int16Type, _>(array, f64::from, NULL),
-        Arrow::Int32 => all::<Int32Type, _>(array, f64::from, NULL),
-        Arrow::UInt8 => all::<UInt8Type, _>(array, f64::from, NULL),
-        Arrow::UInt16 => all::<UInt16Type, _>(array, f64::from, NULL),
-        Arrow::UInt32 => all::<UInt32Type, _>(array, f64::from, NULL),
         Arrow::UInt64 => all::<UInt64Type, _>(array, |value| value as f64, NULL),
-        Arrow::Boolean => {
-            let one = |value: Option<bool>| value.map_or(NULL, |value| f64::from(u8::from(value)));
-            array.as_boolean().iter().map(one).collect()
-        }
-        Arrow::Null => vec![NULL; array.len()],
+        Arrow::Decimal128(..) | Arrow::Decimal256(..) => decimals(array),
         _ => match whole(array) {
-            Some(values) => {
-                values.into_iter().map(|one| one.map_or(NULL, |it| it as f64)).collect()
-            }
+            Some(values) => all::<Int64Type, _>(&values, |value| value as f64, NULL),
             None => return Err(wrong_type(name, array, "doubles").into()),
         },
     })
 }
 
-/// Whole numbers, times and bools; `None` for a column of another type.
-fn whole(array: &dyn Array) -> Option<Vec<Option<i64>>> {
-    fn wide<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &dyn Array) -> Vec<Option<i64>> {
-        all::<T, _>(array, |value| Some(value.into()), None)
+/// Whole numbers, bools, and the counts of times, dates and durations; `None` for a column of
+/// another type.
+fn whole(array: &dyn Array) -> Option<Int64Array> {
+    fn counts<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array) -> Int64Array {
+        array.as_primitive::<T>().reinterpret_cast()
     }
     Some(match array.data_type() {
-        Arrow::Int8 => wide::<Int8Type>(array),
-        Arrow::Int16 => wide::<Int16Type>(array),
-        Arrow::Int32 => wide::<Int32Type>(array),
-        Arrow::Int64 => wide::<Int64Type>(array),
-        Arrow::UInt8 => wide::<UInt8Type>(array),
-        Arrow::UInt16 => wide::<UInt16Type>(array),
-        Arrow::UInt32 => wide::<UInt32Type>(array),
-        Arrow::Timestamp(TimeUnit::Second, _) => wide::<TimestampSecondType>(array),
-        Arrow::Timestamp(TimeUnit::Millisecond, _) => wide::<TimestampMillisecondType>(array),
-        Arrow::Timestamp(TimeUnit::Microsecond, _) => wide::<TimestampMicrosecondType>(array),
-        Arrow::Timestamp(TimeUnit::Nanosecond, _) => wide::<TimestampNanosecondType>(array),
         Arrow::Boolean => array.as_boolean().iter().map(|one| one.map(i64::from)).collect(),
-        _ => return None,
+        Arrow::Null => Int64Array::new_null(array.len()),
+        Arrow::Duration(TimeUnit::Second) => counts::<DurationSecondType>(array),
+        Arrow::Duration(TimeUnit::Millisecond) => counts::<DurationMillisecondType>(array),
+        Arrow::Duration(TimeUnit::Microsecond) => counts::<DurationMicrosecondType>(array),
+        Arrow::Duration(TimeUnit::Nanosecond) => counts::<DurationNanosecondType>(array),
+        _ => return to_int64(array),
     })
 }
 
-/// A column of whole numbers, times or bools as they are. A null is 0.
+/// Decimals as the nearest doubles.
+fn decimals(array: &dyn Array) -> Vec<f64> {
+    let value = |row| if array.is_null(row) { None } else { of_cell(array, row)?.parse().ok() };
+    (0..array.len()).map(|row| value(row).unwrap_or(f64::NAN)).collect()
+}
+
+/// A column of whole numbers, bools, times or durations as they are. A null is 0.
 pub fn to_i64(name: &str, array: &ArrayRef) -> Outcome<Vec<i64>> {
     if let Arrow::UInt64 = array.data_type() {
         let values = array.as_primitive::<UInt64Type>().iter().enumerate();
@@ -108,42 +90,13 @@ pub fn to_i64(name: &str, array: &ArrayRef) -> Outcome<Vec<i64>> {
             i64::try_from(value.unwrap_or_default()).map_err(|_| {
                 let told =
                     format!("the value {} has no room in 64 bits", value.unwrap_or_default());
-                Error::invalid(told).at(cell(row, name)).into()
+                Error::invalid(told).at(place(row, name)).into()
             })
         };
         return values.map(value).collect();
     }
     let values = whole(&**array).ok_or_else(|| wrong_type(name, &**array, "whole numbers"))?;
-    Ok(values.into_iter().map(Option::unwrap_or_default).collect())
-}
-
-/// The text of a cell; `None` for a null.
-pub fn to_text(name: &str, array: &ArrayRef, row: usize) -> Outcome<Option<String>> {
-    if row >= array.len() {
-        return Err(
-            Error::invalid(format!("there is no row {row}; there are {}", array.len())).into()
-        );
-    }
-    if array.is_null(row) {
-        return Ok(None);
-    }
-    let text = match array.data_type() {
-        Arrow::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        Arrow::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
-        Arrow::Utf8View => array.as_string_view().value(row).to_owned(),
-        Arrow::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let key = dictionary.normalized_keys().get(row).copied().unwrap_or(usize::MAX);
-            return to_text(name, dictionary.values(), key);
-        }
-        _ => return Err(wrong_type(name, &**array, "texts").into()),
-    };
-    Ok(Some(text))
-}
-
-/// The place of a cell.
-pub fn cell(row: usize, column: &str) -> Place {
-    Place::Cell { row: row as u64, column: column.to_owned() }
+    Ok(all::<Int64Type, _>(&values, |value| value, 0))
 }
 
 /// Doubles as they are.
@@ -168,7 +121,7 @@ pub fn of_f64(
     }
     let wrong = |row: usize, value: f64| {
         Error::invalid(format!("the value {value} does not fit the type {}", data_type.as_str()))
-            .at(cell(row, name))
+            .at(place(row, name))
     };
     let mut whole = Vec::with_capacity(values.len());
     for (row, &value) in values.iter().enumerate() {
@@ -225,7 +178,10 @@ pub fn of_whole(name: &str, data_type: DataType, values: Vec<Option<i64>>) -> Ou
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{DictionaryArray, Int32Array, StringArray, UInt64Array};
+    use arrow_array::{
+        Date32Array, Decimal128Array, DurationSecondArray, Int32Array, NullArray, StringArray,
+        UInt64Array,
+    };
 
     use super::*;
 
@@ -243,19 +199,17 @@ mod tests {
         let array: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
         assert!(to_f64("s", &array).is_err() && to_i64("s", &array).is_err());
         assert!(plain_f64(&array).is_none());
-    }
-
-    #[test]
-    fn texts_of_every_layout() {
-        let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
-        assert_eq!(to_text("s", &plain, 0).unwrap().as_deref(), Some("a"));
-        assert_eq!(to_text("s", &plain, 1).unwrap(), None);
-        assert!(to_text("s", &plain, 2).is_err());
-        let dictionary: DictionaryArray<Int32Type> = [Some("x"), None].into_iter().collect();
-        let dictionary: ArrayRef = Arc::new(dictionary);
-        assert_eq!(to_text("s", &dictionary, 0).unwrap().as_deref(), Some("x"));
-        assert_eq!(to_text("s", &dictionary, 1).unwrap(), None);
-        assert!(to_text("s", &doubles(&[1.0]), 0).is_err());
+        let array: ArrayRef = Arc::new(NullArray::new(2));
+        assert_eq!(to_i64("n", &array).unwrap(), [0, 0]);
+        assert!(to_f64("n", &array).unwrap().iter().all(|value| value.is_nan()));
+        let array: ArrayRef = Arc::new(Date32Array::from(vec![Some(-3), None]));
+        assert_eq!(to_i64("d", &array).unwrap(), [-3, 0]);
+        let array: ArrayRef = Arc::new(DurationSecondArray::from(vec![90]));
+        assert_eq!(to_f64("d", &array).unwrap(), [90.0]);
+        let decimals = Decimal128Array::from(vec![Some(-1_250), None]);
+        let array: ArrayRef = Arc::new(decimals.with_precision_and_scale(10, 2).unwrap());
+        let values = to_f64("d", &array).unwrap();
+        assert!(values[0] == -12.5 && values[1].is_nan() && to_i64("d", &array).is_err());
     }
 
     #[test]
@@ -273,7 +227,7 @@ mod tests {
             (DataType::Bool, 2.0),
         ] {
             let failure = of_f64("c", data_type, false, &[0.0, wrong]).unwrap_err();
-            assert_eq!(failure.error.place(), Some(&cell(1, "c")), "{wrong}");
+            assert_eq!(failure.error.place(), Some(&place(1, "c")), "{wrong}");
         }
         assert!(of_f64("s", DataType::String, false, &[1.0]).is_err());
     }

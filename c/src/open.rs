@@ -1,36 +1,55 @@
 //! An open store, and how it is closed while its sessions and rows are in use.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use stationdb::{Error, Store};
+use stationdb::{Control, Error, Store};
 
 use crate::failure::{Failure, Outcome};
 use crate::lock::lock;
+
+/// How often a call that waits looks at its control.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// What a closing store ends: it drops what it has of the library.
 pub trait Held: Send + Sync {
     fn end(&self);
 }
 
-#[derive(Default)]
+/// Which calls may begin.
+enum Phase {
+    /// All.
+    Open(Store),
+    /// Those of threads that work already. A call waits for these threads, to have the store alone.
+    Draining(Store),
+    /// None now: a call has the store alone.
+    Alone,
+    /// None any more.
+    Closed,
+}
+
 struct State {
-    store: Option<Store>,
+    phase: Phase,
     /// The threads of calls that work now.
     working: Vec<ThreadId>,
-    /// Work that goes on between calls, as that of a statement.
+    /// Work besides them: that of statements between calls, and ends of handles.
     leases: usize,
-    /// Sessions, rows, transactions, contents, changes.
+    /// Rows, transactions, contents, changes.
     held: Vec<Weak<dyn Held>>,
 }
 
 /// An open store, shared by its handles.
 ///
 /// A closing store refuses new calls, waits for those that work, and ends what handles have of the
-/// library. So it closes while callers still have handles of sessions and rows.
+/// library. So it closes while callers still have handles of sessions and rows. A call that needs
+/// the store alone does the same, but new calls wait for it.
 pub struct Open {
     state: Mutex<State>,
-    idle: Condvar,
+    /// Told, unless all calls may begin, when calls and leases end and when the phase changes.
+    changed: Condvar,
     pub path: String,
 }
 
@@ -56,8 +75,7 @@ impl Drop for Turn {
     }
 }
 
-/// Work that goes on between calls. The store is not closed before it ends.
-#[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "statements have them"))]
+/// Work besides calls. The store is not closed before it ends.
 pub struct Lease(Arc<Open>);
 
 impl Drop for Lease {
@@ -70,13 +88,14 @@ impl Drop for Lease {
 
 impl Open {
     pub fn new(store: Store, path: String) -> Arc<Self> {
-        let state = State { store: Some(store), ..State::default() };
-        Arc::new(Self { state: Mutex::new(state), idle: Condvar::new(), path })
+        let phase = Phase::Open(store);
+        let state = State { phase, working: Vec::new(), leases: 0, held: Vec::new() };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), path })
     }
 
     fn tell(&self, state: &State) {
-        if state.working.is_empty() && state.leases == 0 {
-            self.idle.notify_all();
+        if !matches!(state.phase, Phase::Open(_)) {
+            self.changed.notify_all();
         }
     }
 
@@ -87,30 +106,48 @@ impl Open {
         ))
     }
 
-    /// Begins a call.
+    /// Waits for a change, a moment at most if there is a control.
     ///
     /// # Errors
-    /// A closed store.
-    pub fn call(self: &Arc<Self>) -> Outcome<Call> {
+    /// Those of the control.
+    fn wait<'s>(
+        &self,
+        state: MutexGuard<'s, State>,
+        control: Option<&Control>,
+    ) -> Outcome<MutexGuard<'s, State>> {
+        let Some(control) = control else {
+            return Ok(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+        };
+        control.check()?;
+        let waited = self.changed.wait_timeout(state, GLANCE);
+        Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// Begins a call. While another one has the store alone, it waits; `control` ends the wait.
+    ///
+    /// # Errors
+    /// A closed store; those of the control.
+    pub fn call(self: &Arc<Self>, control: Option<&Control>) -> Outcome<Call> {
         let thread = thread::current().id();
         let mut state = lock(&self.state);
-        let store = state.store.clone().ok_or_else(|| self.closed())?;
+        let store = loop {
+            match &state.phase {
+                Phase::Open(store) => break store.clone(),
+                Phase::Draining(store) if state.working.contains(&thread) => break store.clone(),
+                Phase::Draining(_) | Phase::Alone => state = self.wait(state, control)?,
+                Phase::Closed => return Err(self.closed()),
+            }
+        };
         state.working.push(thread);
         Ok(Call { store, _turn: Turn { open: self.clone(), thread } })
     }
 
-    /// Begins work that goes on between calls.
-    ///
-    /// # Errors
-    /// A closed store.
-    #[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "statements have them"))]
-    pub fn lease(self: &Arc<Self>) -> Outcome<Lease> {
-        let mut state = lock(&self.state);
-        if state.store.is_none() {
-            return Err(self.closed());
-        }
-        state.leases += 1;
-        Ok(Lease(self.clone()))
+    /// Begins work besides calls: what a call leaves to others, or the end of what a handle has.
+    /// It may begin in every phase: before a call has the store alone, it has ended all that
+    /// handles have.
+    pub fn lease(self: &Arc<Self>) -> Lease {
+        lock(&self.state).leases += 1;
+        Lease(self.clone())
     }
 
     /// Has `held` ended when the store closes.
@@ -132,30 +169,48 @@ impl Open {
         Ok(())
     }
 
-    /// Takes the store from all handles, for good or for a while.
-    ///
-    /// # Errors
-    /// A closed store; a call of the same thread that works, as one that reads a stream of the
-    /// caller. Then the store is as before.
-    pub fn take(&self, what: &str) -> Outcome<Store> {
-        self.refuse_inside(what)?;
-        let store = lock(&self.state).store.take().ok_or_else(|| self.closed())?;
-        // Rows first, because their work may be a lease; a call that worked meanwhile may have
-        // begun others.
-        self.end_held();
-        let state = lock(&self.state);
-        let is_busy = |state: &mut State| !state.working.is_empty() || state.leases > 0;
-        drop(self.idle.wait_while(state, is_busy).unwrap_or_else(PoisonError::into_inner));
-        self.end_held();
-        self.wait_for_leases();
-        Ok(store)
+    /// Takes the store, once nobody has it alone, and goes on to the phase `next`.
+    fn take(&self, next: impl Fn(&Store) -> Phase, control: Option<&Control>) -> Outcome<Store> {
+        let mut state = lock(&self.state);
+        loop {
+            match &state.phase {
+                Phase::Open(store) => {
+                    let store = store.clone();
+                    state.phase = next(&store);
+                    return Ok(store);
+                }
+                Phase::Draining(_) | Phase::Alone => state = self.wait(state, control)?,
+                Phase::Closed => return Err(self.closed()),
+            }
+        }
     }
 
-    /// Waits for work that ended with the last handles.
-    fn wait_for_leases(&self) {
-        let state = lock(&self.state);
-        let is_busy = |state: &mut State| state.leases > 0;
-        drop(self.idle.wait_while(state, is_busy).unwrap_or_else(PoisonError::into_inner));
+    fn go_on_to(&self, phase: Phase) {
+        let before = mem::replace(&mut lock(&self.state).phase, phase);
+        drop(before);
+        self.changed.notify_all();
+    }
+
+    fn wait_while(
+        &self,
+        control: Option<&Control>,
+        is_busy: impl Fn(&State) -> bool,
+    ) -> Outcome<()> {
+        let mut state = lock(&self.state);
+        while is_busy(&state) {
+            state = self.wait(state, control)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what works, and ends what handles have.
+    fn drain(&self, control: Option<&Control>) -> Outcome<()> {
+        // Before the wait, because calls that read rows end sooner then.
+        self.end_held();
+        self.wait_while(control, |state| !state.working.is_empty())?;
+        // What those calls have begun.
+        self.end_held();
+        self.wait_while(control, |state| state.leases > 0)
     }
 
     fn end_held(&self) {
@@ -163,20 +218,168 @@ impl Open {
         held.iter().for_each(|held| held.end());
     }
 
-    /// Puts back what [`Self::take`] took.
-    pub fn put(&self, store: Store) {
-        lock(&self.state).store = Some(store);
-    }
-
-    /// Closes the store. Does nothing if it is closed.
+    /// Does what needs the store alone. Rows and transactions end; sessions go on afterwards.
     ///
     /// # Errors
-    /// A call of the same thread that works; those of [`Store::close`].
+    /// A closed store; a call of the same thread that works, as one that reads a stream of the
+    /// caller; those of `control` during the wait for other calls; those of the work.
+    pub fn alone<T>(
+        &self,
+        what: &str,
+        control: Option<&Control>,
+        work: impl FnOnce(&mut Store) -> stationdb::Result<T>,
+    ) -> Outcome<T> {
+        self.refuse_inside(what)?;
+        let mut store = self.take(|store| Phase::Draining(store.clone()), control)?;
+        if let Err(failure) = self.drain(control) {
+            self.go_on_to(Phase::Open(store));
+            return Err(failure);
+        }
+        self.go_on_to(Phase::Alone);
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut store)));
+        self.go_on_to(Phase::Open(store));
+        done.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failure::from)
+    }
+
+    /// Closes the store. Waits for a call that has it alone.
+    ///
+    /// # Errors
+    /// A closed store; a call of the same thread that works; those of [`Store::close`].
     pub fn close(&self) -> Outcome<()> {
         self.refuse_inside("a store cannot be closed")?;
-        if lock(&self.state).store.is_none() {
-            return Ok(());
+        let store = self.take(|_| Phase::Closed, None)?;
+        self.drain(None)?;
+        store.close().map_err(Failure::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::failure::{CLOSED, code_of};
+
+    const WAIT: Duration = Duration::from_secs(60);
+
+    fn opened(dir: &tempfile::TempDir) -> Arc<Open> {
+        let store = Store::options().maintenance_thread(false).open(dir.path()).unwrap();
+        Open::new(store, "s".to_owned())
+    }
+
+    fn code<T>(outcome: Outcome<T>) -> i32 {
+        outcome.err().map_or(0, |failure| failure.code)
+    }
+
+    /// Has the store alone on another thread, until the sender is dropped.
+    fn compacting(open: &Arc<Open>) -> (thread::JoinHandle<i32>, Sender<()>) {
+        let (begun, begins) = channel();
+        let (ends, end): (_, Receiver<()>) = channel();
+        let open = open.clone();
+        let work = move |_: &mut Store| {
+            begun.send(()).unwrap();
+            let _ = end.recv();
+            Ok(())
+        };
+        let thread = thread::spawn(move || code(open.alone("w", None, work)));
+        begins.recv_timeout(WAIT).unwrap();
+        (thread, ends)
+    }
+
+    #[test]
+    fn calls_wait_while_another_has_the_store_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = opened(&dir);
+        let (alone, end) = compacting(&open);
+        // A control ends the wait of a call, and that of another one for the store.
+        let cancelled = Control::default();
+        cancelled.cancel();
+        let late = Control::default().with_deadline(Instant::now() + Duration::from_millis(50));
+        assert_eq!(code(open.call(Some(&cancelled))), 9);
+        assert_eq!(code(open.call(Some(&late))), 8);
+        assert_eq!(code(open.alone("w", Some(&cancelled), |_| Ok(()))), 9);
+        let (waiting, is_done) = (open.clone(), Arc::new(AtomicBool::new(false)));
+        let told = is_done.clone();
+        let call = thread::spawn(move || {
+            let found = code(waiting.call(None));
+            told.store(true, Ordering::SeqCst);
+            found
+        });
+        thread::sleep(Duration::from_millis(100));
+        assert!(!is_done.load(Ordering::SeqCst));
+        drop(end);
+        assert_eq!((call.join().unwrap(), alone.join().unwrap()), (0, 0));
+        assert_eq!(code(open.close()), 0);
+        assert_eq!(code(open.call(None)), CLOSED);
+    }
+
+    #[test]
+    fn a_close_waits_for_whoever_has_the_store_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = opened(&dir);
+        let (alone, end) = compacting(&open);
+        let closing = open.clone();
+        let close = thread::spawn(move || code(closing.close()));
+        thread::sleep(Duration::from_millis(50));
+        drop(end);
+        assert_eq!((close.join().unwrap(), alone.join().unwrap()), (0, 0));
+        assert_eq!(code(open.call(None)), CLOSED);
+        // Nobody has the directory.
+        drop(opened(&dir));
+    }
+
+    #[test]
+    fn a_thread_that_works_goes_on_while_others_wait_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = opened(&dir);
+        let outer = open.call(None).unwrap();
+        let waiting = open.clone();
+        let alone = thread::spawn(move || code(waiting.alone("w", None, |_| Ok(()))));
+        while matches!(lock(&open.state).phase, Phase::Open(_)) {
+            thread::yield_now();
         }
-        self.take("a store cannot be closed")?.close().map_err(Failure::from)
+        // As a stream of the caller does, which the outer call reads.
+        drop(open.call(None).unwrap());
+        assert_eq!(
+            code(open.alone("w", None, |_| Ok(()))),
+            code_of(stationdb::ErrorKind::Conflict)
+        );
+        drop(outer);
+        assert_eq!(alone.join().unwrap(), 0);
+        // Whoever waits in vain leaves the store as it was.
+        let outer = open.call(None).unwrap();
+        let waiting = open.clone();
+        let late = Control::default().with_deadline(Instant::now() + Duration::from_millis(20));
+        let alone = thread::spawn(move || code(waiting.alone("w", Some(&late), |_| Ok(()))));
+        assert_eq!(alone.join().unwrap(), 8);
+        drop((open.call(None).unwrap(), outer));
+        assert_eq!(code(open.close()), 0);
+    }
+
+    #[test]
+    fn a_panic_leaves_the_store_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = opened(&dir);
+        let panics = || open.alone("w", None, |_| -> stationdb::Result<()> { panic!("planned") });
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert_eq!((code(open.call(None)), code(open.close())), (0, 0));
+    }
+
+    #[test]
+    fn a_close_waits_for_leases() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = opened(&dir);
+        let lease = open.lease();
+        let closing = open.clone();
+        let close = thread::spawn(move || code(closing.close()));
+        while !matches!(lock(&open.state).phase, Phase::Closed) {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(50));
+        assert!(!close.is_finished());
+        drop(lease);
+        assert_eq!(close.join().unwrap(), 0);
     }
 }

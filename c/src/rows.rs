@@ -32,13 +32,17 @@ struct Stream {
 pub struct Rows {
     open: Arc<Open>,
     pub schema: SchemaRef,
-    control: Control,
+    /// That of the source, as long as these rows have it.
+    control: Mutex<Option<Control>>,
     stream: Mutex<Stream>,
 }
 
 impl Held for Rows {
     fn end(&self) {
-        self.control.cancel();
+        // Before the lock, which a read has that this ends.
+        if let Some(control) = lock(&self.control).take() {
+            control.cancel();
+        }
         let mut stream = lock(&self.stream);
         stream.batch = None;
         if !matches!(stream.state, State::Done) {
@@ -51,6 +55,7 @@ impl Rows {
     /// Rows of a source whose checks ask `control`.
     pub fn new(open: &Arc<Open>, schema: SchemaRef, source: Source, control: Control) -> Arc<Self> {
         let stream = Mutex::new(Stream { state: State::Open(source), batch: None });
+        let control = Mutex::new(Some(control));
         let rows = Arc::new(Self { open: open.clone(), schema, control, stream });
         open.hold(&rows);
         rows
@@ -61,7 +66,7 @@ impl Rows {
     /// # Errors
     /// A closed store; those of the read, after which there are no more rows.
     pub fn next(&self) -> Outcome<Option<RecordBatch>> {
-        let _call = self.open.call()?;
+        let _call = self.open.call(None)?;
         let mut stream = lock(&self.stream);
         stream.batch = None;
         loop {
@@ -119,12 +124,15 @@ impl Rows {
 
     /// The rows that are left, for a reader that outlives the handle of these.
     pub fn take(&self) -> Outcome<Arc<Self>> {
-        let _call = self.open.call()?;
+        let _call = self.open.call(None)?;
         let mut stream = lock(&self.stream);
         stream.batch = None;
+        // The control goes with the source, so that the end of these rows is not that of others.
+        let control = lock(&self.control).take();
         match std::mem::replace(&mut stream.state, State::Done) {
             State::Open(source) => {
-                Ok(Self::new(&self.open, self.schema.clone(), source, self.control.clone()))
+                let control = control.ok_or_else(ended)?;
+                Ok(Self::new(&self.open, self.schema.clone(), source, control))
             }
             State::Done => Err(Error::conflict(
                 "these rows were read already: they are read once; ask for them again",
@@ -139,7 +147,10 @@ impl Rows {
 }
 
 fn ended() -> Failure {
-    Failure::closed("the store was closed or compacted while these rows were read; ask again")
+    Failure::closed(
+        "these rows have ended, because the store was closed or compacted, or because their handle \
+         was freed; ask for them again",
+    )
 }
 
 /// The rows for a reader of the C stream interface. They end with it.

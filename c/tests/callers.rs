@@ -1,6 +1,7 @@
 //! Programs in other languages that call the built library. Each opens a store, creates products
-//! and results, appends a million samples, decimates, asks SQL, backs up, and gets five errors. Where
-//! the library is built without SQL, the programs in C and C++ check that they are told so.
+//! and results, appends a million samples, decimates, asks SQL, backs up, and gets five errors. That
+//! in C tries the rules of the header one by one. Where the library is built without SQL, the
+//! programs in C and C++ check that they are told so.
 
 mod common;
 
@@ -16,7 +17,8 @@ const SQL: &str = if cfg!(feature = "sql") { "sql" } else { "no-sql" };
 #[test]
 fn a_program_in_c() {
     let dir = scratch();
-    let Some(program) = Compiler::new(Language::C).build("station", dir.path()) else { return };
+    let compiler = Compiler::new(Language::C).with(&["-fsanitize=address,undefined"]);
+    let Some(program) = compiler.build("station", dir.path()) else { return };
     run(&program, &[dir.path(), Path::new(SQL)]);
 }
 

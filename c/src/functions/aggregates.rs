@@ -117,13 +117,13 @@ export! {
         let asked: AggregateTableDataRequest = json::request("aggregate", request)?;
         let caller = registry::caller(caller)?;
         let watch = registry::optional_control(control)?;
-        let (_call, handle, control) = caller.begin(watch.as_deref())?;
-        let columns = handle.services().get_table_metadata(&table)?.columns.unwrap_or_default();
-        let found = handle.services().aggregate_table_data(&table, asked.clone())?;
+        let begun = caller.begin_by_session(watch.as_deref())?;
+        let columns = begun.services().get_table_metadata(&table)?.columns.unwrap_or_default();
+        let found = begun.services().aggregate_table_data(&table, asked.clone())?;
         let batch = batch(&columns, &asked, &found.groups)?;
         let schema = batch.schema();
         let source: Source = Box::new(std::iter::once(Ok(batch)));
-        let found = Rows::new(&caller.open, schema, source, control);
+        let found = Rows::new(&caller.open, schema, source, begun.control.clone());
         rows.set(registry::put(Object::Rows(found))?);
         Ok(())
     }

@@ -37,8 +37,8 @@ pub fn batches<R: Iterator<Item = Result<RecordBatch, ArrowError>>>(
 ) -> Outcome<()> {
     let end = end_of_data(end)?;
     let caller = registry::caller(caller)?;
-    let (_call, handle, _) = caller.begin(None)?;
-    handle.services().append_batches(&TableId::from(table), &mut rows()?, end)?;
+    let begun = caller.begin(None)?;
+    begun.services().append_batches(&TableId::from(table), &mut rows()?, end)?;
     Ok(())
 }
 
@@ -145,10 +145,10 @@ export! {
         let values = values.values("values", cells)?;
         let rows = usize::try_from(rows)
             .map_err(|_| Error::invalid(format!("the number of rows is {rows}; it is negative")))?;
-        let plain = Plain { names, index, values, rows };
+        let plain = Plain { names, index: index.as_deref(), values: &values, rows };
         let caller = registry::caller(caller)?;
-        let (_call, handle, _) = caller.begin(None)?;
-        plain.append(handle.services(), &TableId::from(table))
+        let begun = caller.begin(None)?;
+        plain.append(begun.services(), &TableId::from(table))
     }
 
     fn sdb_append_ipc(
@@ -160,11 +160,11 @@ export! {
         end: i32,
     ) {
         let table = table.text("table", table_length)?;
-        let mut bytes = bytes.values("bytes", count)?;
+        let mut bytes = bytes.bytes("bytes", count)?;
         let end = end_of_data(end)?;
         let caller = registry::caller(caller)?;
-        let (_call, handle, _) = caller.begin(None)?;
-        handle.services().append_arrow(&TableId::from(table), &mut bytes, end)?;
+        let begun = caller.begin(None)?;
+        begun.services().append_arrow(&TableId::from(table), &mut bytes, end)?;
         Ok(())
     }
 }

@@ -16,15 +16,16 @@ fn count(value: u64) -> i64 {
 export! {
     fn sdb_position(session: u64, position: Out<i64>) {
         position.begin("position", 0)?;
-        let (_call, session, _) = registry::session(session)?.begin_session(None)?;
-        position.set(count(session.position().0));
+        let begun = registry::session(session)?.begin(None)?;
+        position.set(count(begun.session()?.position().0));
         Ok(())
     }
 
     fn sdb_changes(session: u64, since: i64, changes: Out<u64>) {
         changes.begin("changes", 0)?;
         let caller = registry::session(session)?;
-        let (_call, session, _) = caller.begin_session(None)?;
+        let begun = caller.begin(None)?;
+        let session = begun.session()?;
         let since = match u64::try_from(since) {
             Ok(since) => Position(since),
             Err(_) if since == -1 => session.position(),

@@ -1,7 +1,7 @@
 //! Contents of files and packages, and exports of tables into files.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write as _};
+use std::io::Read;
 use std::path::Path;
 
 use stationdb::by_name::Services;
@@ -17,6 +17,7 @@ use crate::functions::texts;
 use crate::json;
 use crate::memory::{In, Out};
 use crate::registry::{self, Object};
+use crate::target::written;
 
 /// Makes a call that may take long.
 fn with<T>(
@@ -26,8 +27,8 @@ fn with<T>(
 ) -> Outcome<T> {
     let caller = registry::caller(caller)?;
     let watch = registry::optional_control(control)?;
-    let (_call, handle, control) = caller.begin(watch.as_deref())?;
-    Ok(work(handle.services(), &control)?)
+    let begun = caller.begin(watch.as_deref())?;
+    Ok(work(begun.services(), &begun.control)?)
 }
 
 fn opened(path: &str) -> stationdb::Result<File> {
@@ -36,26 +37,6 @@ fn opened(path: &str) -> stationdb::Result<File> {
     // A directory opens on some systems, and fails when it is read.
     let is_file = file.metadata().map_err(|error| Error::io(attempt(), error))?.is_file();
     if is_file { Ok(file) } else { Err(Error::invalid(format!("{path} is no file"))) }
-}
-
-/// Writes a new file, or another content of one. A file of work that failed is removed.
-fn written<T>(
-    path: &str,
-    work: impl FnOnce(&mut BufWriter<File>) -> stationdb::Result<T>,
-) -> stationdb::Result<T> {
-    let attempt = |what: &str| format!("{what} {path}");
-    let file = File::create(path).map_err(|error| Error::io(attempt("creating"), error))?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    let done = work(&mut out).and_then(|value| {
-        out.flush().map_err(|error| Error::io(attempt("writing"), error))?;
-        Ok(value)
-    });
-    if done.is_err() {
-        drop(out);
-        // The first error says more than that of the removal.
-        let _ = std::fs::remove_file(path);
-    }
-    done
 }
 
 fn upload(
@@ -78,11 +59,11 @@ fn count(value: u64) -> i64 {
 /// Opens the content of a file, or of a package.
 fn open(caller: u64, id: &str, is_package: bool) -> Outcome<u64> {
     let caller = registry::caller(caller)?;
-    let (_call, handle, _) = caller.begin(None)?;
+    let begun = caller.begin(None)?;
     let reader = if is_package {
-        handle.services().open_package(&PackageId::from(id))?
+        begun.services().open_package(&PackageId::from(id))?
     } else {
-        handle.services().open_file(&FileId::from(id))?
+        begun.services().open_file(&FileId::from(id))?
     };
     registry::put(Object::Content(Content::new(&caller.open, reader)))
 }
@@ -113,7 +94,7 @@ export! {
         id: Out<u64>,
     ) {
         id.begin("id", 0)?;
-        let mut bytes = bytes.unbounded("bytes", length)?;
+        let mut bytes = bytes.bytes("bytes", length)?;
         let asked = json::request("upload", request.text("request", request_length)?)?;
         upload(caller, control, &mut bytes, asked, id)
     }
@@ -131,7 +112,7 @@ export! {
         let session = UploadSessionId::from(session.text("session", session_length)?);
         let chunk = u32::try_from(chunk)
             .map_err(|_| Error::invalid(format!("the chunk is {chunk}; chunks count from 1")))?;
-        let mut bytes = bytes.unbounded("bytes", length)?;
+        let mut bytes = bytes.bytes("bytes", length)?;
         with(caller, control, |services, control| {
             services.append_to_upload_session(&session, chunk, &mut bytes, close != 0, control)
         })
@@ -150,7 +131,6 @@ export! {
         let id = FileId::from(id.text("id", id_length)?);
         let target = path("target", target.text("target", target_length)?)?;
         let done = with(caller, control, |services, control| {
-            // Before the target is touched.
             let mut reader = services.open_file(&id)?;
             written(target, |out| reader.copy_to(out, control))
         })?;
@@ -250,8 +230,6 @@ export! {
         let asked: ExportTableDataRequest = json::request("export", request)?;
         let target = path("target", target.text("target", target_length)?)?;
         let done = with(caller, control, |services, control| {
-            // Before the target is touched.
-            services.get_table_metadata(&table)?;
             written(target, |out| services.export_table_data(&table, asked, out, control))
         })?;
         rows.set(count(done));

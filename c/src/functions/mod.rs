@@ -13,5 +13,6 @@ mod sessions;
 mod sets;
 mod sql;
 mod stores;
+mod subscribers;
 mod texts;
 mod waveforms;

@@ -82,8 +82,9 @@ export! {
         let asked: ScanRequest = json::request("scan", request.text("request", request_length)?)?;
         let caller = registry::caller(caller)?;
         let watch = registry::optional_control(control)?;
-        let (_call, handle, control) = caller.begin(watch.as_deref())?;
-        let stream = handle.services().scan(&table, asked, &control)?;
+        let begun = caller.begin(watch.as_deref())?;
+        let stream = begun.services().scan(&table, asked, &begun.control)?;
+        let control = begun.control.clone();
         let found = Rows::new(&caller.open, stream.schema(), Box::new(stream), control);
         rows.set(registry::put(Object::Rows(found))?);
         Ok(())
@@ -104,11 +105,11 @@ export! {
         let asked: QueryDecimatedDataRequest = json::request("decimate", request)?;
         let caller = registry::caller(caller)?;
         let watch = registry::optional_control(control)?;
-        let (_call, handle, control) = caller.begin(watch.as_deref())?;
-        let batches = handle.services().query_decimated_data(&table, asked)?.frame.batches;
+        let begun = caller.begin_by_session(watch.as_deref())?;
+        let batches = begun.services().query_decimated_data(&table, asked)?.frame.batches;
         let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
         let source: Source = Box::new(batches.into_iter().map(Ok));
-        let found = Rows::new(&caller.open, schema, source, control);
+        let found = Rows::new(&caller.open, schema, source, begun.control.clone());
         rows.set(registry::put(Object::Rows(found))?);
         Ok(())
     }
@@ -133,8 +134,8 @@ export! {
         let asked: QueryDecimatedDataRequest = json::request("decimate", request)?;
         let caller = registry::caller(caller)?;
         let watch = registry::optional_control(control)?;
-        let (_call, handle, _) = caller.begin(watch.as_deref())?;
-        let batches = handle.services().query_decimated_data(&table, asked)?.frame.batches;
+        let begun = caller.begin_by_session(watch.as_deref())?;
+        let batches = begun.services().query_decimated_data(&table, asked)?.frame.batches;
         let count = batches.iter().map(RecordBatch::num_rows).sum();
         rows.set(length(count));
         if count > grid.capacity {
@@ -169,9 +170,9 @@ export! {
         asked.take = Some(asked.take.map_or(capacity, |take| take.min(capacity)));
         let caller = registry::caller(caller)?;
         let watch = registry::optional_control(control)?;
-        let (_call, handle, control) = caller.begin(watch.as_deref())?;
+        let begun = caller.begin(watch.as_deref())?;
         let mut at = 0;
-        for batch in handle.services().scan(&table, asked, &control)? {
+        for batch in begun.services().scan(&table, asked, &begun.control)? {
             let batch = batch?;
             grid.write(at, &batch)?;
             at += batch.num_rows();

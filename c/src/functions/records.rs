@@ -20,8 +20,9 @@ fn scan(
 ) -> Outcome<()> {
     let caller = registry::caller(caller)?;
     let watch = registry::optional_control(control)?;
-    let (_call, handle, control) = caller.begin(watch.as_deref())?;
-    let stream = work(handle.services(), &control)?;
+    let begun = caller.begin(watch.as_deref())?;
+    let stream = work(begun.services(), &begun.control)?;
+    let control = begun.control.clone();
     let found = Rows::new(&caller.open, stream.schema(), Box::new(stream), control);
     rows.set(registry::put(Object::Rows(found))?);
     Ok(())

@@ -4,10 +4,11 @@ use arrow_array::Array as _;
 use stationdb::Error;
 use stationdb::serde_json::json;
 
+use crate::cells::to_text;
 use crate::failure::{Failure, Outcome};
 use crate::functions::texts;
 use crate::memory::Out;
-use crate::numbers::{plain_f64, to_f64, to_i64, to_text};
+use crate::numbers::{plain_f64, to_f64, to_i64};
 use crate::registry;
 
 fn length(count: usize) -> i64 {

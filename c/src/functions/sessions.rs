@@ -6,11 +6,10 @@ use stationdb::Error;
 
 use crate::caller::{Caller, Spec};
 use crate::control;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::functions::texts;
 use crate::json;
 use crate::memory::{In, Out};
-use crate::open::Held as _;
 use crate::registry::{self, Object};
 
 fn spec(user: &str, options: &str) -> Outcome<Spec> {
@@ -40,41 +39,15 @@ fn spec(user: &str, options: &str) -> Outcome<Spec> {
 fn session(store: u64, user: &str, options: &str) -> Outcome<u64> {
     let open = registry::store(store)?;
     let spec = spec(user, options)?;
-    drop(open.call()?);
+    drop(open.call(None)?);
     registry::put(Object::Session(Arc::new(Caller::new(&open, spec))))
 }
 
 fn call(caller: u64, operation: &str, json: &str, control: u64) -> Outcome<u64> {
     let caller = registry::caller(caller)?;
     let watch = registry::optional_control(control)?;
-    if watch.is_some() && caller.transaction.is_some() {
-        return Err(Error::invalid(
-            "a call in a transaction takes no control: that of sdb_begin is for all its calls; \
-             pass 0",
-        )
-        .into());
-    }
-    let (call, handle, _) = caller.begin(watch.as_deref())?;
-    let answer = handle.services().call_by_name(operation, json)?;
-    drop((handle, call));
-    texts::put(answer)
-}
-
-/// Ends a transaction; its handle is freed whatever becomes of it.
-fn commit(transaction: u64) -> Outcome<()> {
-    let caller = registry::take_transaction(transaction)?;
-    let _call = caller.open.call()?;
-    let Some(slot) = &caller.transaction else {
-        return Err(Failure::internal("a transaction without its slot"));
-    };
-    match Arc::into_inner(slot.take()?) {
-        Some(transaction) => transaction.commit().map_err(Failure::from),
-        None => Err(Error::conflict(
-            "another call of the transaction works, so it was rolled back; let its calls end \
-             before sdb_commit",
-        )
-        .into()),
-    }
+    let begun = caller.begin_by_session(watch.as_deref())?;
+    texts::put(begun.services().call_by_name(operation, json)?)
 }
 
 export! {
@@ -110,21 +83,18 @@ export! {
         transaction.begin("transaction", 0)?;
         let caller = registry::session(session)?;
         let watch = registry::optional_control(control)?;
-        let (call, session, _) = caller.begin_session(watch.as_deref())?;
-        let begun = caller.within(session.begin()?);
-        drop((session, call));
-        transaction.set(registry::put(Object::Transaction(Arc::new(begun)))?);
+        let begun = caller.begin(watch.as_deref())?;
+        let within = caller.within(begun.session()?.begin()?);
+        transaction.set(registry::put(Object::Transaction(Arc::new(within)))?);
         Ok(())
     }
 
     fn sdb_commit(transaction: u64) {
-        commit(transaction)
+        registry::take_transaction(transaction)?.commit()
     }
 
     fn sdb_rollback(transaction: u64) {
-        if let Some(slot) = &registry::take_transaction(transaction)?.transaction {
-            slot.end();
-        }
+        registry::take_transaction(transaction)?.end();
         Ok(())
     }
 

@@ -30,11 +30,11 @@ export! {
         let set = path("set", set.text("set", set_length)?)?;
         let limit: u64 = count("bytes_per_second", bytes_per_second)?;
         let open = registry::store(store)?;
-        let watch = registry::optional_control(control)?;
+        let control = control_of(control)?;
         let mut options = SetBackupOptions::new();
         options.bytes_per_second = (limit > 0).then_some(limit);
-        let call = open.call()?;
-        let done = call.store.backup_to_set(set, &options, &control_of(watch.as_deref()))?;
+        let call = open.call(Some(&control))?;
+        let done = call.store.backup_to_set(set, &options, &control)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -49,8 +49,7 @@ export! {
     fn sdb_verify_set(set: In<u8>, set_length: i64, control: u64, report: Out<u64>) {
         report.begin("report", 0)?;
         let set = path("set", set.text("set", set_length)?)?;
-        let watch = registry::optional_control(control)?;
-        let done = Store::verify_set(set, &control_of(watch.as_deref()))?;
+        let done = Store::verify_set(set, &control_of(control)?)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -71,8 +70,7 @@ export! {
             count("weekly", weekly)?,
             count("monthly", monthly)?,
         );
-        let watch = registry::optional_control(control)?;
-        let done = Store::prune_set(set, retention, &control_of(watch.as_deref()))?;
+        let done = Store::prune_set(set, retention, &control_of(control)?)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -94,8 +92,7 @@ export! {
             point => point.parse()?,
         };
         let target = path("target", target.text("target", target_length)?)?;
-        let watch = registry::optional_control(control)?;
-        let done = Store::restore_from_set(set, point, target, &control_of(watch.as_deref()))?;
+        let done = Store::restore_from_set(set, point, target, &control_of(control)?)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -104,9 +101,9 @@ export! {
         report.begin("report", 0)?;
         let set = path("set", set.text("set", set_length)?)?;
         let open = registry::store(store)?;
-        let watch = registry::optional_control(control)?;
-        let call = open.call()?;
-        let done = call.store.repair(set, &control_of(watch.as_deref()))?;
+        let control = control_of(control)?;
+        let call = open.call(Some(&control))?;
+        let done = call.store.repair(set, &control)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }

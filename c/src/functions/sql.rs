@@ -2,12 +2,11 @@
 
 use crate::failure::Outcome;
 use crate::memory::{In, Out};
-use crate::registry::{self, Object};
+use crate::registry;
 
 #[cfg(feature = "sql")]
 mod statements {
     use std::collections::BTreeMap;
-    use std::sync::Arc;
 
     use stationdb::Error;
     use stationdb::serde_json::{self, Value};
@@ -17,6 +16,7 @@ mod statements {
     use crate::caller::Caller;
     use crate::control::Watch;
     use crate::failure::{Failure, Outcome};
+    use crate::registry::{self, Object};
     use crate::rows::Rows;
 
     fn scalar(name: &str, value: &Value) -> Outcome<ScalarValue> {
@@ -64,46 +64,42 @@ mod statements {
         statement: &str,
         parameters: &str,
         watch: Option<&Watch>,
-    ) -> Outcome<Arc<Rows>> {
+    ) -> Outcome<u64> {
         let mut asked = Asked::default();
         asked.values = values(parameters)?;
         // What exceeds the memory goes into files that disappear with the statement.
         asked.options = Options::default().spill_directory(std::env::temp_dir());
         // Who asks can cancel, and may read for long.
         asked.limits = Limits::default().time(None);
-        let (_call, session, control) = caller.begin_session(watch)?;
-        asked.kept = Some(Box::new(caller.open.lease()?));
-        let rows = Statement::begin(&session, statement, asked, &control)?;
-        Ok(Rows::new(&caller.open, rows.schema(), Box::new(rows), control))
+        let begun = caller.begin(watch)?;
+        let session = begun.session()?;
+        asked.kept = Some(Box::new(caller.open.lease()));
+        let rows = Statement::begin(session, statement, asked, &begun.control)?;
+        let control = begun.control.clone();
+        let found = Rows::new(&caller.open, rows.schema(), Box::new(rows), control);
+        registry::put(Object::Rows(found))
     }
 }
 
 #[cfg(not(feature = "sql"))]
 mod statements {
-    use std::sync::Arc;
-
     use stationdb::Error;
 
     use crate::caller::Caller;
     use crate::control::Watch;
     use crate::failure::Outcome;
-    use crate::rows::Rows;
 
-    pub fn begin(_: &Caller, _: &str, _: &str, _: Option<&Watch>) -> Outcome<Arc<Rows>> {
+    pub fn begin(_: &Caller, _: &str, _: &str, _: Option<&Watch>) -> Outcome<u64> {
         Err(Error::unsupported("this library was built without SQL; build it with the feature sql")
             .into())
     }
 }
 
 fn begin(session: u64, statement: &str, parameters: &str, control: u64) -> Outcome<u64> {
-    let caller = registry::session(session)?;
+    // A transaction is told so.
+    let caller = registry::caller(session)?;
     let watch = registry::optional_control(control)?;
-    registry::put(Object::Rows(statements::begin(
-        &caller,
-        statement,
-        parameters,
-        watch.as_deref(),
-    )?))
+    statements::begin(&caller, statement, parameters, watch.as_deref())
 }
 
 export! {

@@ -4,8 +4,7 @@ use stationdb::chrono::SecondsFormat;
 use stationdb::serde_json::json;
 use stationdb::{Control, Error, Store, StoreOptions, VerifyLevel};
 
-use crate::control::Watch;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::functions::texts;
 use crate::json;
 use crate::memory::{In, Out};
@@ -67,6 +66,7 @@ options! {
     reserve_bytes,
     require_registered_workspaces,
     results_create_products,
+    result_retention,
     memory_table_bytes,
     transaction_hold_ms,
     quick_repair,
@@ -97,21 +97,10 @@ fn open(at: &str, options: &str, is_look: bool) -> Outcome<u64> {
     registry::put(Object::Store(Open::new(store, at.to_owned())))
 }
 
-/// The control of a call; one without an end for none.
-pub fn control_of(watch: Option<&Watch>) -> Control {
-    watch.map(|watch| watch.control.clone()).unwrap_or_default()
-}
-
-/// Does what needs the store alone. Rows end; sessions go on afterwards.
-fn alone<T>(
-    open: &Open,
-    what: &str,
-    work: impl FnOnce(&mut Store) -> stationdb::Result<T>,
-) -> Outcome<T> {
-    let mut store = open.take(what)?;
-    let done = work(&mut store);
-    open.put(store);
-    done.map_err(Failure::from)
+/// The control of a handle; one without an end for 0.
+pub fn control_of(handle: u64) -> Outcome<Control> {
+    let watch = registry::optional_control(handle)?;
+    Ok(watch.map(|watch| watch.control.clone()).unwrap_or_default())
 }
 
 /// Closes what a handle has of the library when it is freed.
@@ -119,9 +108,7 @@ fn end(object: &Object) -> Outcome<()> {
     match object {
         Object::Store(open) => open.close(),
         Object::Transaction(caller) => {
-            if let Some(slot) = &caller.transaction {
-                slot.end();
-            }
+            caller.end();
             Ok(())
         }
         Object::Rows(rows) => {
@@ -214,7 +201,7 @@ export! {
     fn sdb_store_info(store: u64, info: Out<u64>) {
         info.begin("info", 0)?;
         let open = registry::store(store)?;
-        let call = open.call()?;
+        let call = open.call(None)?;
         let status = call.store.status()?;
         let told = json!({"id": call.store.id(), "path": open.path, "status": status});
         info.set(texts::put_json(&told)?);
@@ -225,9 +212,9 @@ export! {
         report.begin("report", 0)?;
         let target = path("target", target.text("target", target_length)?)?;
         let open = registry::store(store)?;
-        let watch = registry::optional_control(control)?;
-        let call = open.call()?;
-        let done = call.store.backup(target, &control_of(watch.as_deref()))?;
+        let control = control_of(control)?;
+        let call = open.call(Some(&control))?;
+        let done = call.store.backup(target, &control)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -235,12 +222,12 @@ export! {
     fn sdb_verify(store: u64, level: i32, control: u64, report: Out<u64>) {
         report.begin("report", 0)?;
         let open = registry::store(store)?;
-        let watch = registry::optional_control(control)?;
-        let control = control_of(watch.as_deref());
+        let control = control_of(control)?;
+        let own = Some(&control);
         let done = match level {
-            0 => open.call()?.store.verify(VerifyLevel::Headers, &control)?,
-            1 => open.call()?.store.verify(VerifyLevel::Checksums, &control)?,
-            2 => alone(&open, "a store cannot read all pages", |store| {
+            0 => open.call(own)?.store.verify(VerifyLevel::Headers, &control)?,
+            1 => open.call(own)?.store.verify(VerifyLevel::Checksums, &control)?,
+            2 => open.alone("a store cannot read all pages", own, |store| {
                 store.verify_pages(&control)
             })?,
             _ => {
@@ -257,9 +244,9 @@ export! {
     fn sdb_maintain(store: u64, control: u64, report: Out<u64>) {
         report.begin("report", 0)?;
         let open = registry::store(store)?;
-        let watch = registry::optional_control(control)?;
-        let call = open.call()?;
-        let done = call.store.maintain(&control_of(watch.as_deref()))?;
+        let control = control_of(control)?;
+        let call = open.call(Some(&control))?;
+        let done = call.store.maintain(&control)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -267,7 +254,7 @@ export! {
     fn sdb_take_present_time(store: u64, before: Out<u64>) {
         before.begin("before", 0)?;
         let open = registry::store(store)?;
-        let call = open.call()?;
+        let call = open.call(None)?;
         if let Some(time) = call.store.take_present_time()? {
             before.set(texts::put(time.to_rfc3339_opts(SecondsFormat::Micros, true))?);
         }
@@ -277,7 +264,7 @@ export! {
     fn sdb_compact(store: u64, report: Out<u64>) {
         report.begin("report", 0)?;
         let open = registry::store(store)?;
-        let done = alone(&open, "a store cannot be compacted", Store::compact)?;
+        let done = open.alone("a store cannot be compacted", None, Store::compact)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -293,8 +280,7 @@ export! {
         report.begin("report", 0)?;
         let backup = path("backup", backup.text("backup", backup_length)?)?;
         let target = path("target", target.text("target", target_length)?)?;
-        let watch = registry::optional_control(control)?;
-        let done = Store::restore(backup, target, &control_of(watch.as_deref()))?;
+        let done = Store::restore(backup, target, &control_of(control)?)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -310,8 +296,7 @@ export! {
         report.begin("report", 0)?;
         let damaged = path("damaged", damaged.text("damaged", damaged_length)?)?;
         let target = path("target", target.text("target", target_length)?)?;
-        let watch = registry::optional_control(control)?;
-        let done = Store::salvage(damaged, target, &control_of(watch.as_deref()))?;
+        let done = Store::salvage(damaged, target, &control_of(control)?)?;
         report.set(texts::put_json(&done)?);
         Ok(())
     }
@@ -329,5 +314,37 @@ mod tests {
             assert!(store_options(wrong).is_err(), "{wrong}");
         }
         assert!(path("p", "").is_err() && path("p", "a\0b").is_err());
+        let kept = r#"{"resultRetention": {"keep": [{"ageSeconds": 60}]}}"#;
+        assert!(store_options(kept).is_ok());
+        assert!(store_options(&kept.replace("age", "edge")).is_err());
+    }
+
+    /// What the library can be told by a text.
+    #[test]
+    fn every_option_of_the_library_is_one_here() {
+        /// Code of the caller, and what is for tests.
+        const NONE: [&str; 7] = [
+            "access_policy",
+            "clock",
+            "job_runner",
+            "seed",
+            "settings",
+            "shared_clock",
+            "shared_job_runner",
+        ];
+        let source = include_str!("../../../src/store/open.rs");
+        let source = source.split_once("impl StoreOptions {").unwrap().1;
+        let (plain, others) = source.split_once("\n    }\n").unwrap();
+        let plain = plain.lines().filter_map(|line| line.trim().split_once(": "));
+        let plain = plain.map(|(name, _)| name).filter(|name| !name.starts_with("//"));
+        let methods = others.split("pub fn ").skip(1).filter_map(|one| one.split_once('('));
+        let methods = methods.filter(|(_, rest)| rest.starts_with("mut self"));
+        let methods = methods.map(|(name, _)| name);
+        let found: Vec<&str> = plain.chain(methods).filter(|name| !NONE.contains(name)).collect();
+        assert!(found.len() > 20, "{found:?}");
+        for name in found {
+            let is_text = ["vendor_prefix", "default_workspace"].contains(&name);
+            assert!(is_text || OPTIONS.contains(&name), "{name}");
+        }
     }
 }

@@ -47,8 +47,8 @@ fn append(given: &Given, axis: WaveformAxis) -> Outcome<()> {
         waveform = waveform.y(name, Samples::Float64(column));
     }
     let caller = registry::caller(given.caller)?;
-    let (_call, handle, _) = caller.begin(None)?;
-    handle.services().append_waveform(&TableId::from(table), &waveform)?;
+    let begun = caller.begin(None)?;
+    begun.services().append_waveform(&TableId::from(table), &waveform)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 /* A store is closed while other threads read, write, wait for changes and hold a transaction: none
    of them is stuck, and each hears that it is closed. A store is not closed inside of a call of its
-   own thread. */
+   own thread. Calls wait while it is compacted, and so does its close. */
 #include <pthread.h>
 
 #include "check.h"
@@ -74,10 +74,12 @@ static void *busy(void *argument) {
 
 /* A stream whose reader tries to close the store that reads it. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    uint64_t made;
     (void)stream;
     (void)out;
     REFUSED(SDB_CONFLICT, "inside of a call", sdb_close(store, &error));
     REFUSED(SDB_CONFLICT, "inside of a call", sdb_free(store, &error));
+    REFUSED(SDB_CONFLICT, "inside of a call", sdb_compact(store, &made, &error));
     return 7;
 }
 
@@ -93,6 +95,89 @@ static const char *get_last_error(struct ArrowArrayStream *stream) {
 }
 
 static void release(struct ArrowArrayStream *stream) { stream->release = NULL; }
+
+/* Calls and appends as long as the store is compacted. None is refused. */
+static volatile int is_over;
+
+static void *calls(void *argument) {
+    (void)argument;
+    while (!is_over) free(call(session, "query_products", ""));
+    return NULL;
+}
+
+static void *appends(void *argument) {
+    int64_t index = 0;
+    double value = 1;
+    (void)argument;
+    for (; !is_over; index++)
+        OK(sdb_append_f64(
+            session, table, NUL, "[\"t\", \"v\"]", NUL, &index, &value, 1, &error));
+    return NULL;
+}
+
+static void calls_wait_for_a_compaction(const char *path) {
+    pthread_t first, second;
+    uint64_t report;
+    int round;
+    OK(sdb_open(path, NUL, NULL, 0, &store, &error));
+    OK(sdb_session(store, "ada", NUL, NULL, 0, &session, &error));
+    CHECK(pthread_create(&first, NULL, calls, NULL) == 0);
+    CHECK(pthread_create(&second, NULL, appends, NULL) == 0);
+    for (round = 0; round < ROUNDS; round++) {
+        OK(sdb_compact(store, &report, &error));
+        OK(sdb_free(report, &error));
+        OK(sdb_verify(store, 2, 0, &report, &error));
+        OK(sdb_free(report, &error));
+    }
+    is_over = 1;
+    CHECK(pthread_join(first, NULL) == 0 && pthread_join(second, NULL) == 0);
+    OK(sdb_free(session, &error));
+    OK(sdb_close(store, &error));
+}
+
+/* Whatever another thread does at that moment, a store that was closed has let its directory go. */
+static uint64_t other;
+
+static void *compacts(void *argument) {
+    uint64_t report;
+    (void)argument;
+    if (sdb_compact(other, &report, NULL) == SDB_OK) CHECK(sdb_free(report, NULL) == SDB_OK);
+    return NULL;
+}
+
+static void *rolls_back(void *argument) {
+    (void)argument;
+    CHECK(sdb_rollback(other, NULL) == SDB_OK);
+    return NULL;
+}
+
+static void a_close_meets(const char *path, void *(*work)(void *), int with_transaction) {
+    static char products[40 * 1000 + 100];
+    volatile int delay;
+    pthread_t thread;
+    int at, round;
+    strcpy(products, "{\"products\": [");
+    for (at = 0; at < 1000; at++)
+        sprintf(products + strlen(products), "%s{\"partNumber\": \"P-%d\"}", at ? ", " : "", at);
+    strcat(products, "]}");
+    for (round = 0; round < 3 * ROUNDS; round++) {
+        OK(sdb_open(path, NUL, NULL, 0, &store, &error));
+        OK(sdb_session(store, "ada", NUL, NULL, 0, &session, &error));
+        other = store;
+        if (with_transaction) {
+            OK(sdb_begin(session, 0, &other, &error));
+            free(call(other, "create_products", products));
+        }
+        CHECK(pthread_create(&thread, NULL, work, NULL) == 0);
+        for (delay = 0; delay < round * 20000; delay++) {
+        }
+        OK(sdb_close(store, &error));
+        OK(sdb_open(path, NUL, NULL, 0, &store, &error));
+        OK(sdb_close(store, &error));
+        CHECK(pthread_join(thread, NULL) == 0);
+        OK(sdb_free(session, &error));
+    }
+}
 
 int main(int count, char **arguments) {
     int which[THREADS], at, round;
@@ -123,6 +208,9 @@ int main(int count, char **arguments) {
         for (at = 0; at < THREADS; at++) CHECK(pthread_join(threads[at], NULL) == 0);
         OK(sdb_free(session, &error));
     }
+    calls_wait_for_a_compaction(path);
+    a_close_meets(path, compacts, 0);
+    a_close_meets(path, rolls_back, 1);
     printf("done\n");
     return 0;
 }

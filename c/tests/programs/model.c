@@ -409,7 +409,7 @@ static void step(struct Turn *turn) {
             break;
         }
         case 23:
-            subject = handle(turn, SESSION, SESSION);
+            subject = handle(turn, SESSION, TRANSACTION);
             one = text(turn, ANY(STATEMENTS), &length);
             two = text(turn, one_in(turn, 4) ? (turn->rest = 0, "{\"a\": []}") : "", &second);
             if (!one_in(turn, 6)) break;
@@ -424,6 +424,7 @@ static void step(struct Turn *turn) {
             two = text(turn, "{\"name\": \"n\"}", &second);
             third = VALUES;
             if (one_in(turn, 10)) turn->rest = 0, third = -1;
+            if (one_in(turn, 10)) turn->rest = 0, third = (int64_t)1 << 31;
             memset(bytes, 7, sizeof bytes);
             code = sdb_upload_bytes(subject, bytes, third, two, second, 0, &made, &error);
             if (said(turn, code, error, "upload"))

@@ -1,8 +1,10 @@
-/* A station: products, results, a million samples, a plot, SQL, a backup, and five errors.
-   Its arguments are a directory, and `no-sql` where the library is built without SQL. */
+/* A station: products, results, a million samples, a plot, SQL, a backup, five errors, and the
+   rules of the header. Its arguments are a directory, and `no-sql` where the library is built
+   without SQL. */
 #include <math.h>
 
 #include "check.h"
+#include "rules.h"
 
 enum { SAMPLES = 1000000, BLOCK = 1000, POINTS = 4096 };
 
@@ -345,7 +347,7 @@ int main(int count, char **arguments) {
     CHECK(count == 3);
     has_sql = strcmp(arguments[2], "no-sql") != 0;
     OK(sdb_abi(&abi, &error));
-    CHECK(abi == 2);
+    CHECK(abi == 3);
     OK(sdb_version(&text, &error));
     told = text_of(text);
     CHECK(strlen(told) > 2);
@@ -361,6 +363,7 @@ int main(int count, char **arguments) {
     backup(arguments[1]);
     sets(arguments[1]);
     errors(arguments[1], id);
+    rules(arguments[1], has_sql);
     OK(sdb_store_info(store, &text, &error));
     told = text_of(text);
     CHECK(strstr(told, "\"attention\":[]") != NULL);
