@@ -40,6 +40,19 @@ static void a_control_ends_the_wait_for_a_turn(void) {
     OK(sdb_rollback(transaction, &error));
 }
 
+static void the_time_of_a_session_is_that_of_each_call_and_transaction(void) {
+    uint64_t session, transaction, answer;
+    OK(sdb_session(own_store, "ada", NUL, "{\"timeoutMs\": 200}", NUL, &session, &error));
+    OK(sdb_begin(session, 0, &transaction, &error));
+    free(call(transaction, "query_products", ""));
+    pause_ms(300);
+    REFUSED(SDB_DEADLINE_EXCEEDED, "deadline",
+        sdb_call(transaction, "query_products", NUL, "", 0, 0, &answer, &error));
+    OK(sdb_rollback(transaction, &error));
+    free(call(session, "query_products", ""));
+    OK(sdb_free(session, &error));
+}
+
 static void no_control_is_ignored(void) {
     const char *request = "{\"decimation\": {\"yColumns\": [\"v\"], \"intervals\": 2, \"method\": "
                           "\"MAX_MIN\"}}";
@@ -320,6 +333,7 @@ static void rules(const char *directory, int with_sql) {
     OK(sdb_append_f64(
         own, own_table, NUL, "[\"t\", \"v\"]", NUL, index, values, 3, &error));
     a_control_ends_the_wait_for_a_turn();
+    the_time_of_a_session_is_that_of_each_call_and_transaction();
     no_control_is_ignored();
     a_stream_outlives_the_handle_of_its_rows();
     cells_of_all_types_are_texts(with_sql);
