@@ -60,6 +60,10 @@ struct Pass<'i> {
     list: Vec<Listed>,
     places: Vec<Option<usize>>,
     layout: Option<(Layout, u32)>,
+    /// Chunks of the layout behind its first ones, whose values are counted when another one begins, so
+    /// that a segment costs the objects that it changes. The first ones are counted at once, because
+    /// properties behind values are told.
+    uncounted: Option<u64>,
     layouts: Layouts,
     /// Bytes of all properties.
     property_bytes: usize,
@@ -116,6 +120,7 @@ pub(super) fn read(input: &mut Input, control: &Control) -> Result<Contents> {
         list: Vec::new(),
         places: Vec::new(),
         layout: None,
+        uncounted: None,
         layouts: Layouts::default(),
         property_bytes: 0,
         metadata: Vec::new(),
@@ -144,6 +149,7 @@ impl Pass<'_> {
             let Some(next) = self.segment(at)? else { break };
             at = next;
         }
+        self.count_rest();
         let (partial, first) = self.partial;
         if partial > 0 {
             self.warnings.push(format!(
@@ -222,13 +228,14 @@ impl Pass<'_> {
             let is_known = sizes::learn(&mut self.sizes, &self.list, &lead, len, is_unfinished)?;
             let layout = Layout::new(&self.list, &lead, self.sizes, is_known)?;
             let number = self.layouts.number(&layout, limits::TDMS_PLACES)?;
+            self.count_rest();
             (self.layout, self.form) = (Some((layout, number)), form);
         }
         self.raw_data(&lead, data, end, is_unfinished)?;
         Ok(Some(end))
     }
 
-    /// Reads the metadata of a segment. Returns whether they may have changed its objects.
+    /// Reads the metadata of a segment. Returns whether they changed its objects or their raw data.
     fn metadata(&mut self, lead: &LeadIn, len: u64) -> Result<bool> {
         let at = lead.at + LEAD_IN;
         if len > limits::IMPORT_METADATA_BYTES as u64 {
@@ -246,20 +253,24 @@ impl Pass<'_> {
             return Ok(false);
         }
         let mut bytes = bytes.to_vec();
-        if lead.is_new_list || self.layout.is_none() {
+        let is_new_list = lead.is_new_list || self.layout.is_none();
+        if is_new_list {
             for listed in self.list.drain(..) {
                 if let Some(place) = self.places.get_mut(listed.object) {
                     *place = None;
                 }
             }
         }
+        let mut changed = Vec::new();
         for object in ObjectFields::all(&bytes, at, lead.is_big)? {
-            self.object(object)?;
+            changed.extend(self.object(object)?);
         }
-        self.check_parts(lead.at)?;
+        for number in &changed {
+            self.check_parts(*number, lead.at)?;
+        }
         std::mem::swap(&mut self.metadata, &mut bytes);
         self.metadata_is_whole = lead.is_new_list;
-        Ok(true)
+        Ok(is_new_list || !changed.is_empty())
     }
 
     /// The number of the object of a path.
@@ -292,7 +303,8 @@ impl Pass<'_> {
         Ok(number)
     }
 
-    fn object(&mut self, found: ObjectFields<'_>) -> Result<()> {
+    /// Takes what metadata say of an object. Returns its number if its raw data are others than before.
+    fn object(&mut self, found: ObjectFields<'_>) -> Result<Option<usize>> {
         let number = self.number(found.path, found.at)?;
         self.lost += found.lost;
         if let Some(object) = self.objects.get_mut(number) {
@@ -344,6 +356,7 @@ impl Pass<'_> {
             latest.clone_from(&listed);
         }
         match place.and_then(|place| self.list.get_mut(place)) {
+            Some(slot) if *slot == listed => return Ok(None),
             Some(slot) => *slot = listed,
             None => {
                 if let Some(slot) = self.places.get_mut(number) {
@@ -352,49 +365,49 @@ impl Pass<'_> {
                 self.list.push(listed);
             }
         }
-        Ok(())
+        Ok(Some(number))
     }
 
-    /// Notes the types of the values, which stay the same in all segments.
-    fn check_parts(&mut self, at: u64) -> Result<()> {
-        for listed in self.list.iter().filter(|listed| listed.has_data) {
-            let mut unread = None;
-            let (parts, is_raw): (Vec<Part>, bool) = match &listed.raw {
-                None => continue,
-                Some(RawIndex::Plain { kind: Kind::Void, .. }) => continue,
-                Some(RawIndex::Plain { kind, .. }) => {
-                    (vec![Part { kind: *kind, scaler: None }], false)
-                }
-                Some(RawIndex::Unread(index)) if index.is_extended() => {
-                    (vec![Part { kind: Kind::Extended(0), scaler: None }], false)
-                }
-                Some(RawIndex::Unread(index)) => {
-                    unread = Some((index.code, index.at));
-                    (Vec::new(), false)
-                }
-                Some(RawIndex::Daqmx(index)) => {
-                    let part = |scaler: &super::segment::Scaler| Part {
-                        kind: scaler.kind,
-                        scaler: Some(scaler.id),
-                    };
-                    (index.scalers.iter().map(part).collect(), index.is_raw)
-                }
-            };
-            let Some(object) = self.objects.get_mut(listed.object) else { continue };
-            let code = |of: Option<(u32, u64)>| of.map(|(code, _)| code);
-            if object.parts.is_empty() && object.unread.is_none() {
-                (object.parts, object.is_raw, object.unread) = (parts, is_raw, unread);
-            } else if (&object.parts, object.is_raw, code(object.unread))
-                != (&parts, is_raw, code(unread))
-            {
-                return Err(damaged(
-                    at,
-                    format_args!(
-                        "the values of {} have another type than in the segments before",
-                        object.path.text()
-                    ),
-                ));
+    /// Notes the type of the values of an object, which stays the same in all segments.
+    fn check_parts(&mut self, number: usize, at: u64) -> Result<()> {
+        let place = self.places.get(number).copied().flatten();
+        let listed = place.and_then(|place| self.list.get(place));
+        let mut unread = None;
+        let (parts, is_raw): (Vec<Part>, bool) = match listed
+            .filter(|listed| listed.has_data)
+            .and_then(|listed| listed.raw.as_ref())
+        {
+            None | Some(RawIndex::Plain { kind: Kind::Void, .. }) => return Ok(()),
+            Some(RawIndex::Plain { kind, .. }) => (vec![Part { kind: *kind, scaler: None }], false),
+            Some(RawIndex::Unread(index)) if index.is_extended() => {
+                (vec![Part { kind: Kind::Extended(0), scaler: None }], false)
             }
+            Some(RawIndex::Unread(index)) => {
+                unread = Some((index.code, index.at));
+                (Vec::new(), false)
+            }
+            Some(RawIndex::Daqmx(index)) => {
+                let part = |scaler: &super::segment::Scaler| Part {
+                    kind: scaler.kind,
+                    scaler: Some(scaler.id),
+                };
+                (index.scalers.iter().map(part).collect(), index.is_raw)
+            }
+        };
+        let Some(object) = self.objects.get_mut(number) else { return Ok(()) };
+        let code = |of: Option<(u32, u64)>| of.map(|(code, _)| code);
+        if object.parts.is_empty() && object.unread.is_none() {
+            (object.parts, object.is_raw, object.unread) = (parts, is_raw, unread);
+        } else if (&object.parts, object.is_raw, code(object.unread))
+            != (&parts, is_raw, code(unread))
+        {
+            return Err(damaged(
+                at,
+                format_args!(
+                    "the values of {} have another type than in the segments before",
+                    object.path.text()
+                ),
+            ));
         }
         Ok(())
     }
@@ -413,7 +426,13 @@ impl Pass<'_> {
         let chunks = len.checked_div(layout.bytes).unwrap_or_default();
         if chunks > 0 {
             self.layouts.push(data, chunks, number, limits::TDMS_RUNS)?;
-            self.count(&layout, chunks);
+            match &mut self.uncounted {
+                Some(uncounted) => *uncounted = uncounted.saturating_add(chunks),
+                None => {
+                    self.count(&layout, chunks);
+                    self.uncounted = Some(0);
+                }
+            }
         }
         let rest = len - chunks * layout.bytes;
         if layout.bytes == 0 && len > 0 && !is_unfinished {
@@ -442,6 +461,16 @@ impl Pass<'_> {
         }
         self.layout = Some((layout, number));
         Ok(())
+    }
+
+    /// Counts the values that wait for it.
+    fn count_rest(&mut self) {
+        if let Some(chunks) = self.uncounted.take()
+            && let Some((layout, number)) = self.layout.take()
+        {
+            self.count(&layout, chunks);
+            self.layout = Some((layout, number));
+        }
     }
 
     fn count(&mut self, layout: &Layout, chunks: u64) {

@@ -11,7 +11,7 @@ use super::unread::Sizes;
 
 /// An object of a segment: its number, its raw data as far as it was told, and whether the segment
 /// has some.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listed {
     pub(super) object: usize,
     pub(super) raw: Option<RawIndex>,

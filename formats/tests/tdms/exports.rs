@@ -110,6 +110,27 @@ fn a_waveform_comes_back_with_its_axis() {
     assert_eq!(part.declared("row").column_type, ColumnType::Index);
 }
 
+/// A segment has the bytes that memory has room for, whatever its rows.
+#[test]
+fn long_texts_make_segments_of_fewer_rows() {
+    const TEXT: usize = 1024 * 1024;
+    let bench = Bench::new();
+    let row = |at: usize| {
+        format!("{at},{}\n", char::from(b'a' + (at % 26) as u8).to_string().repeat(TEXT))
+    };
+    let text = "v,s\n".to_owned() + &(0..70).map(row).collect::<String>();
+    let id = csv(&bench, ImportTableRequest::new().index_column("v"), &text);
+    let exported = export(&bench, &id, ExportTdmsRequest::new()).unwrap();
+    let marks = exported.windows(4).filter(|bytes| bytes == b"TDSm").count();
+    assert_eq!(marks, 3);
+    let found = import(&bench, &exported);
+    let texts = found.column("s").unwrap().as_string::<i32>();
+    let first = |at: usize| (texts.value(at).len(), texts.value(at).as_bytes()[0]);
+    for at in 0..70 {
+        assert_eq!(first(at), (TEXT, b'a' + (at % 26) as u8), "{at}");
+    }
+}
+
 #[test]
 fn an_index_of_equal_steps_is_the_axis() {
     let bench = Bench::new();
