@@ -34,6 +34,9 @@ const PARM_NOTES: [(u64, &str); 4] = [
 const LOW_PASSES: u64 = 1 << 6;
 const HIGH_PASSES: u64 = 1 << 7;
 
+/// The bit of `OPT_FLAG` that says that there is no input.
+const NO_INPUT: u64 = 1 << 1;
+
 /// What the first record of a test says.
 #[derive(Debug)]
 pub(super) struct Test {
@@ -208,8 +211,10 @@ pub(super) struct Told<'r> {
     pub(super) scales: [Value<'r>; 3],
     pub(super) limits: [Value<'r>; 2],
     pub(super) specs: [Value<'r>; 2],
-    /// The unit, and the formats of result, low limit and high limit.
-    pub(super) texts: [Value<'r>; 4],
+    /// The start and the increment of the input.
+    pub(super) inputs: [Value<'r>; 2],
+    /// The unit, the formats of result, low limit and high limit, and the unit of the input.
+    pub(super) texts: [Value<'r>; 5],
 }
 
 impl<'r> Told<'r> {
@@ -255,6 +260,12 @@ impl<'r> Told<'r> {
                 *into = Some(spec).filter(|spec| options & none == 0 && !spec.is_nan());
             }
         }
+        let [start, increment] = self.inputs;
+        match options {
+            Some(options) if options & NO_INPUT != 0 => numbers.input = None,
+            Some(_) => numbers.input = start.single().zip(increment.single()).or(numbers.input),
+            None => {}
+        }
         numbers
     }
 
@@ -271,7 +282,7 @@ impl<'r> Told<'r> {
             told.given().map_or_else(|| first.clone(), std::borrow::Cow::into_owned)
         });
         let mut next = || all.next().unwrap_or_default();
-        Some(Texts::new([next(), next(), next(), next()]))
+        Some(Texts::new([next(), next(), next(), next(), next()]))
     }
 }
 

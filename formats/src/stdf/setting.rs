@@ -22,6 +22,8 @@ pub(super) struct Numbers {
     pub(super) high: Option<f32>,
     pub(super) low_spec: Option<f32>,
     pub(super) high_spec: Option<f32>,
+    /// The input of the first result, and how much that of each other one is above the one before.
+    pub(super) input: Option<(f32, f32)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,15 +32,17 @@ pub(super) struct Texts {
     pub(super) format: String,
     pub(super) low_format: String,
     pub(super) high_format: String,
+    pub(super) input_unit: String,
 }
 
 impl Texts {
-    pub(super) fn new([unit, format, low_format, high_format]: [String; 4]) -> Self {
-        Self { unit, format, low_format, high_format }
+    pub(super) fn new(all: [String; 5]) -> Self {
+        let [unit, format, low_format, high_format, input_unit] = all;
+        Self { unit, format, low_format, high_format, input_unit }
     }
 
-    pub(super) fn all(&self) -> [&String; 4] {
-        [&self.unit, &self.format, &self.low_format, &self.high_format]
+    pub(super) fn all(&self) -> [&String; 5] {
+        [&self.unit, &self.format, &self.low_format, &self.high_format, &self.input_unit]
     }
 }
 

@@ -125,7 +125,8 @@ fn single(record: &Record<'_>, executed: Executed, tests: &mut Tests) -> Result<
         scales: [scale, low_scale, high_scale],
         limits: [low, high],
         specs: [low_spec, high_spec],
-        texts: [unit, format, low_format, high_format],
+        inputs: [Value::Missing; 2],
+        texts: [unit, format, low_format, high_format, Value::Missing],
     };
     let found = tests.of(record, &executed, text, Value::Missing, &told)?;
     let setting = found.setting();
@@ -183,7 +184,8 @@ fn multiple(
         scales: [scale, low_scale, high_scale],
         limits: [low, high],
         specs: [low_spec, high_spec],
-        texts: [unit, format, low_format, high_format],
+        inputs: [start, increment],
+        texts: [unit, format, low_format, high_format, unit_in],
     };
     let found = tests.of(record, &executed, text, indexes, &told)?;
     let setting = found.setting();
@@ -199,10 +201,6 @@ fn multiple(
     let status = executed.status();
     let is_outside = |value: &f32| !is_within(*value, flags, &setting.numbers);
     let tells_pin = executed.has_failed() && results.iter().any(is_outside);
-    let inputs = options
-        .unsigned()
-        .filter(|options| options & 2 == 0)
-        .and_then(|_| start.single().zip(increment.single()));
     let count = results.len().max(states.len());
     let entries = (0..count).map(|at| {
         let pin = indexes.get(at).copied();
@@ -223,12 +221,12 @@ fn multiple(
         if let Some(state) = states.get(at) {
             put(&mut entry, "state", pins.state(pin, *state));
         }
-        if let Some((start, increment)) = inputs {
+        if let Some((start, increment)) = setting.numbers.input {
             #[expect(clippy::cast_precision_loss, reason = "a record has at most 65,535 results")]
             let input = f64::from(start) + at as f64 * f64::from(increment);
             put(&mut entry, "input", crate::results::text::cell(input));
-            if let Some(unit) = unit_in.given() {
-                put(&mut entry, "inputUnits", unit);
+            if !setting.texts.input_unit.is_empty() {
+                put(&mut entry, "inputUnits", setting.texts.input_unit.as_str());
             }
         }
         entry
@@ -280,7 +278,8 @@ fn functional(
         scales: [Value::Missing; 3],
         limits: [Value::Missing; 2],
         specs: [Value::Missing; 2],
-        texts: [Value::Missing; 4],
+        inputs: [Value::Missing; 2],
+        texts: [Value::Missing; 5],
     };
     let found = tests.of(record, &executed, text, Value::Missing, &nothing)?;
     let name = found.name().to_owned();

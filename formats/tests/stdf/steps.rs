@@ -271,6 +271,33 @@ fn pins_without_names_inputs_and_no_pins_at_all() {
     );
 }
 
+/// Later records may leave out everything from OPT_FLAG on.
+#[test]
+fn inputs_are_those_of_the_first_record_where_later_ones_leave_them_out() {
+    let record = |options: u8, result: f32| {
+        [mpr((0, 0), &[], &[result, result]), mpr_rest(options, [0.0, 1.0], &[])].concat()
+    };
+    // No input, and others that begin with 2 and fall.
+    let mut other = record(0b1100_1100, 4.0);
+    let start = other.len() - 5;
+    other.splice(start..start + 2, [2.0, -0.5].map(V::R4));
+    let found = steps(ByteOrder::Little, |file| {
+        file.add("MPR", &record(0b1100_1100, 1.0))
+            .add("MPR", &mpr((0, 0), &[], &[2.0, 2.0]))
+            .add("MPR", &record(0b1100_1110, 3.0))
+            .add("MPR", &other)
+    });
+    let inputs = |line: &String| -> Vec<String> {
+        let words = line.split(' ');
+        words.filter(|word| word.starts_with("input")).map(str::to_owned).collect()
+    };
+    let both = |first: &str, second: &str| {
+        ["input=", first, "inputUnits=V", "input=", second, "inputUnits=V"].concat()
+    };
+    let found: Vec<String> = found.iter().map(|line| inputs(line).concat()).collect();
+    assert_eq!(found, [both("1", "1.5"), both("1", "1.5"), String::new(), both("2", "1.5")]);
+}
+
 fn ftr(flags: u8, options: u8) -> Vec<V> {
     let mut values = vec![V::U4(9), V::U1(1), V::U1(1), V::U1(flags), V::U1(options)];
     values.extend([100, 200, 300, 4].map(V::U4));
