@@ -10,6 +10,8 @@ pub(crate) const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const IMPORT_THREADS: usize = 4;
 /// Bytes of a CSV text that are read ahead of the rows that are stored.
 pub(crate) const IMPORT_AHEAD_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of the header of an instrument, which may list the triggers of many segments.
+pub(crate) const HEADER_BYTES: usize = 4 * 1024 * 1024;
 /// Properties of a table that the header of an instrument makes.
 pub(crate) const HEADER_PROPERTIES: usize = 200;
 /// Characters of the key and of the value of one of them.

@@ -6,11 +6,35 @@ use memchr::memchr;
 use stationdb::tables::readers::foreign;
 use stationdb::{Error, Place, Result};
 
+use crate::dos_end::text_len;
 use crate::limits;
 use crate::parquet::ReadSeek;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether lines end with a carriage return alone, which the first line end of a text decides for all of
+/// them. A run of carriage returns before a line feed is one line end: programs that write CR LF into a
+/// file that makes CR LF of each LF leave CR CR LF. `is_whole` says that the text ends with these bytes.
+pub(crate) fn ends_with_cr(start: &[u8], is_whole: bool) -> bool {
+    let Some(at) = start.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+        return false;
+    };
+    let rest = start.get(at..).unwrap_or_default();
+    let run = rest.iter().take_while(|byte| **byte == b'\r').count();
+    match rest.get(run) {
+        Some(behind) => run > 0 && *behind != b'\n',
+        None => is_whole,
+    }
+}
+
+/// A line without the carriage returns at its end.
+pub(crate) fn without_cr(mut line: &[u8]) -> &[u8] {
+    while let [rest @ .., b'\r'] = line {
+        line = rest;
+    }
+    line
+}
 
 /// The start of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +58,8 @@ pub(crate) fn invalid(line: u64, what: impl Into<String>) -> Error {
 /// A reader of lines.
 pub(crate) struct Lines {
     input: BufReader<Box<dyn ReadSeek>>,
+    /// Bytes of the text, without marks of DOS at its end.
+    len: u64,
     /// What ends a line.
     end: u8,
     /// The line that was read, and the one behind it.
@@ -49,26 +75,21 @@ impl Lines {
     ///
     /// # Errors
     /// `InvalidArgument` for bytes of another known format; `Io`.
-    pub(crate) fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
+    pub(crate) fn new(mut input: Box<dyn ReadSeek>) -> Result<Self> {
+        let failed = |error| at_line(Error::io("reading the text", error), 1);
+        let len = text_len(&mut input).map_err(failed)?;
         let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
         let start = filled(&mut input, 1)?;
         let told = start.get(..foreign::START_BYTES).unwrap_or(start);
         if let Some(what) = foreign::known(told) {
             return Err(invalid(1, format!("the file is no text: {what}")));
         }
-        // The first line end decides for all of them.
-        let end = match start.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
-            Some(at) if start.get(at) == Some(&b'\r') => match start.get(at + 1) {
-                Some(b'\n') | None => b'\n',
-                Some(_) => b'\r',
-            },
-            _ => b'\n',
-        };
+        let end = if ends_with_cr(start, false) { b'\r' } else { b'\n' };
         let marked = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         input.consume(marked);
         let next = At { byte: marked as u64, line: 1 };
         let (here, text) = (next, Vec::new());
-        Ok(Self { input, end, here, next, text, is_ended: true })
+        Ok(Self { input, len, end, here, next, text, is_ended: true })
     }
 
     /// Goes to the start of a line.
@@ -93,6 +114,8 @@ impl Lines {
         self.text.clear();
         loop {
             let bytes = filled(&mut self.input, self.here.line)?;
+            let left = usize::try_from(self.len.saturating_sub(self.next.byte));
+            let bytes = bytes.get(..left.unwrap_or(usize::MAX)).unwrap_or(bytes);
             if bytes.is_empty() {
                 if self.next == self.here {
                     return Ok(false);
@@ -121,9 +144,8 @@ impl Lines {
                 break;
             }
         }
-        if self.text.last() == Some(&b'\r') {
-            self.text.pop();
-        }
+        let len = without_cr(&self.text).len();
+        self.text.truncate(len);
         if memchr(0, &self.text).is_some() {
             return Err(at_line(
                 Error::invalid(
@@ -184,6 +206,12 @@ mod tests {
             (b"a\nb", &[(1, 0, "a"), (2, 2, "b")]),
             (b"a\r\n\r\nb\r\n", &[(1, 0, "a"), (2, 3, ""), (3, 5, "b")]),
             (b"a\rb\r", &[(1, 0, "a"), (2, 2, "b")]),
+            (b"a\r\r\nb\r\r\n", &[(1, 0, "a"), (2, 4, "b")]),
+            (b"a\r\rb\r", &[(1, 0, "a"), (2, 2, ""), (3, 3, "b")]),
+            (b"a\nb\n\x1a", &[(1, 0, "a"), (2, 2, "b")]),
+            (b"a\nb\x1a\x1a\r\n\x1a", &[(1, 0, "a"), (2, 2, "b")]),
+            (b"a\x1a\nb\n", &[(1, 0, "a\u{1a}"), (2, 3, "b")]),
+            (b"\x1a", &[]),
             (b"\xef\xbb\xbfa\nb\n", &[(1, 3, "a"), (2, 5, "b")]),
         ];
         for (text, expected) in cases {

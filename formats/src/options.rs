@@ -36,6 +36,8 @@ pub(crate) struct ImportOptions {
     pub(crate) null_texts: Option<HashSet<String>>,
     /// Whether these texts are null in quotes, too, in columns other than STRING.
     pub(crate) quotes_nulls: bool,
+    /// Whether the numbers that instruments of SCPI write instead of a value are null.
+    pub(crate) has_scpi_nulls: bool,
     /// What comment lines before the header begin with.
     pub(crate) comment: Option<String>,
     /// The encoding of a text without a byte order mark; found in it when absent.
@@ -158,6 +160,7 @@ impl ImportOptions {
             decimal_comma,
             null_texts: request.null_texts.as_ref().map(|texts| texts.iter().cloned().collect()),
             quotes_nulls: false,
+            has_scpi_nulls: false,
             comment: request.comment_prefix.clone(),
             encoding: request.encoding.as_deref().map(Encoding::named).transpose()?,
             skip_lines,

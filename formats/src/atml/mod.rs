@@ -64,7 +64,7 @@ use crate::xml;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ResultOptions) -> Result<ResultsReport> {
-    WHOLE.import(session, bytes, None, options)
+    WHOLE.import(session, bytes, options)
 }
 
 static WHOLE: WholeFormat = WholeFormat {
@@ -75,7 +75,7 @@ static WHOLE: WholeFormat = WholeFormat {
         extension: "atml.xml",
         mime_type: "application/xml",
     },
-    read: document::read,
+    read: |bytes, options, _| document::read(bytes, options),
 };
 
 /// Imports the document in a file.
@@ -107,9 +107,7 @@ pub fn import_file(
 pub(crate) static FILE: ResultFile = ResultFile {
     is_start: |start| xml::begins(start, |text| text.contains("urn:IEEE-1636.1:")),
     extensions: &[],
-    import: |session, file, options, control| {
-        WHOLE.import_open(&session.with_control(control), file, options)
-    },
+    import: |session, file, options, control| WHOLE.import_open(session, file, options, control),
 };
 
 /// How many results the bytes of a file become, without a store.

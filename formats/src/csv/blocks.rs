@@ -4,7 +4,7 @@ use std::io::Read;
 
 use stationdb::{Error, Place, Result};
 
-use super::head::{READ_BYTES, line_count};
+use super::head::{READ_BYTES, is_blank, line_count};
 use crate::limits;
 
 /// Bytes that a record can have at most: its values with each quote doubled, and what is between
@@ -29,8 +29,9 @@ pub(super) struct Blocks<'r> {
     /// The line of the first byte that waits.
     line: u64,
     is_at_end: bool,
-    /// The byte that ends lines.
+    /// The bytes that end lines and separate values.
     line_end: u8,
+    separator: u8,
     /// Lines at the end that are not returned.
     footer: u64,
     /// Whether a line that begins with a letter ends the text.
@@ -41,22 +42,36 @@ pub(super) struct Blocks<'r> {
     pub(super) unended: Option<u64>,
 }
 
-/// The length of the records that end in these bytes.
+/// The length of the records that end in these bytes, which begin with one.
 ///
-/// What must hold: quotes come in pairs in a text that is CSV, so a line end behind an even number
-/// of them ends a record. The parser refuses any other text at its first quote that has no pair,
-/// and all records before that one are whole.
-fn whole_records(bytes: &[u8], line_end: u8) -> usize {
+/// What must hold: a quote begins a value where it does for the parser, behind a separator or the start
+/// of a line and blanks, and a quote right behind a closing one opens the value again. The parser refuses
+/// a text in which something else follows a closing quote, and all records before that one are whole.
+fn whole_records(bytes: &[u8], line_end: u8, separator: u8) -> usize {
     if memchr::memchr(b'"', bytes).is_none() {
         return memchr::memrchr(line_end, bytes).map_or(0, |at| at + 1);
     }
     let (mut whole, mut is_quoted) = (0, false);
+    // What follows the last quote of the line, and whether that one closed a value.
+    let (mut behind, mut is_closed) = (0, false);
     for at in memchr::memchr2_iter(b'"', line_end, bytes) {
-        if bytes.get(at) == Some(&b'"') {
-            is_quoted = !is_quoted;
-        } else if !is_quoted {
-            whole = at + 1;
+        if bytes.get(at) == Some(&line_end) {
+            if !is_quoted {
+                (whole, behind, is_closed) = (at + 1, at + 1, false);
+            }
+            continue;
         }
+        if is_quoted {
+            (is_quoted, is_closed) = (false, true);
+        } else {
+            let before = bytes.get(behind..at).unwrap_or_default();
+            is_quoted = match before.iter().rfind(|byte| **byte == separator || !is_blank(**byte)) {
+                Some(byte) => *byte == separator,
+                None => behind == whole || is_closed && before.is_empty(),
+            };
+            is_closed = false;
+        }
+        behind = at + 1;
     }
     whole
 }
@@ -68,11 +83,21 @@ impl<'r> Blocks<'r> {
         waiting: Vec<u8>,
         line: u64,
         is_at_end: bool,
-        line_end: u8,
+        (line_end, separator): (u8, u8),
         footer: u64,
     ) -> Self {
-        let (has_blocks, next_block, unended) = (false, None, None);
-        Self { input, waiting, line, is_at_end, line_end, footer, has_blocks, next_block, unended }
+        Self {
+            input,
+            waiting,
+            line,
+            is_at_end,
+            line_end,
+            separator,
+            footer,
+            has_blocks: false,
+            next_block: None,
+            unended: None,
+        }
     }
 
     /// The same text up to the first line that begins with a letter.
@@ -160,7 +185,7 @@ impl<'r> Blocks<'r> {
                 return Ok(None);
             }
             let is_last = self.is_at_end && looked.len() == self.waiting.len();
-            let len = match whole_records(looked, self.line_end) {
+            let len = match whole_records(looked, self.line_end, self.separator) {
                 _ if is_last => looked.len(),
                 // The parser tells what is wrong with a record that is too long.
                 0 if looked.len() >= RECORD_BYTES => looked.len(),
@@ -199,7 +224,7 @@ mod tests {
         let text = "a,b\n1,\"x\n\"\"y\n\"\n\n2,\"\"\n3,4";
         for size in 1..40 {
             let input = Box::new(text.as_bytes());
-            let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', 0);
+            let mut blocks = Blocks::new(input, Vec::new(), 1, false, (b'\n', b','), 0);
             let (mut whole, mut starts) = (String::new(), Vec::new());
             while let Some(block) = blocks.next(size).unwrap() {
                 assert_eq!(block.line, 1 + whole.matches('\n').count() as u64);
@@ -214,9 +239,40 @@ mod tests {
         }
     }
 
+    /// Blocks are cut as records are parsed, whatever quotes a text has.
+    #[test]
+    fn blocks_end_between_records_of_any_quotes() {
+        let lines = [
+            ("1,3.5\" probe\n", true),
+            ("2, \"x\ny\" ,\"\"\n", true),
+            ("3,a \"b\" c,\t\"d\"\"\n\"\n", true),
+            ("4,=\"007\"\n", true),
+            ("\"5\"\"\", \n", true),
+            ("6,\"\"\"\n,\"\"\"\n", true),
+            ("7,\"a\n", false),
+        ];
+        for separator in [b',', b'\t', b' '] {
+            let changed =
+                |text: &str| text.replace(',', std::str::from_utf8(&[separator]).unwrap());
+            for skipped in 0..lines.len() {
+                let (mut text, mut whole) = (String::new(), vec![0]);
+                for (line, is_whole) in lines.iter().skip(skipped) {
+                    text += &changed(line);
+                    whole.extend(is_whole.then_some(text.len()));
+                }
+                for len in 0..=text.len() {
+                    let found = whole_records(&text.as_bytes()[..len], b'\n', separator);
+                    let expected = whole.iter().rfind(|end| **end <= len);
+                    assert_eq!(Some(&found), expected, "{separator} {len} {:?}", &text[..len]);
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_was_not_parsed_comes_again() {
-        let mut blocks = Blocks::new(Box::new(&b"a\nb\nc\n"[..]), Vec::new(), 1, false, b'\n', 0);
+        let mut blocks =
+            Blocks::new(Box::new(&b"a\nb\nc\n"[..]), Vec::new(), 1, false, (b'\n', b','), 0);
         let block = blocks.next(4).unwrap().unwrap();
         assert_eq!(block.bytes, b"a\nb\n");
         blocks.give_back(b"b\n".to_vec(), 2);
@@ -234,7 +290,7 @@ mod tests {
         ] {
             for size in 1..30 {
                 let input = Box::new(text.as_bytes());
-                let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', 0);
+                let mut blocks = Blocks::new(input, Vec::new(), 1, false, (b'\n', b','), 0);
                 blocks = blocks.up_to_block(true);
                 let mut whole = Vec::new();
                 while let Some(mut block) = blocks.next(size).unwrap() {
@@ -256,7 +312,8 @@ mod tests {
             ("a,b\n1,6. ", Some(2)),
             ("a,b\r\n1,6.\r\n", None),
         ] {
-            let mut blocks = Blocks::new(Box::new(text.as_bytes()), Vec::new(), 1, false, b'\n', 0);
+            let mut blocks =
+                Blocks::new(Box::new(text.as_bytes()), Vec::new(), 1, false, (b'\n', b','), 0);
             while blocks.next(3).unwrap().is_some() {}
             assert_eq!(blocks.unended, expected, "{text:?}");
         }
@@ -274,7 +331,7 @@ mod tests {
         ] {
             for size in 1..12 {
                 let input = Box::new(text.as_bytes());
-                let mut blocks = Blocks::new(input, Vec::new(), 1, false, b'\n', footer);
+                let mut blocks = Blocks::new(input, Vec::new(), 1, false, (b'\n', b','), footer);
                 let mut whole = Vec::new();
                 while let Some(mut block) = blocks.next(size).unwrap() {
                     whole.append(&mut block.bytes);

@@ -246,11 +246,12 @@ impl Cells<'_> {
         word.filter(|_| changed(text, column, form).is_none())
     }
 
-    /// The words of the column. `quick` reads the texts in common spellings, of which none is a
-    /// text that is null by default.
+    /// The words of the column. `quick` reads the texts in common spellings, of which none is null by
+    /// default.
     fn words(&self, quick: impl Fn(&str) -> Option<u64>) -> Result<ArrayRef> {
         let rows = self.records.len();
-        let names_nulls = self.options.null_texts.is_some();
+        // A number may be null, too.
+        let names_nulls = self.options.null_texts.is_some() || self.options.has_scpi_nulls;
         let is_nullable = self.column.column_type == ColumnType::Nullable;
         let mut words = Vec::with_capacity(rows);
         let mut valid: Option<BooleanBufferBuilder> = None;
@@ -320,7 +321,9 @@ pub(super) fn build(
         DataType::Int32 => cells.words(|text| {
             quick::whole(text).filter(|whole| i32::try_from(*whole).is_ok()).map(Word::word)
         }),
-        DataType::Float64 => cells.words(|text| quick::real(text, mark).map(Word::word)),
+        DataType::Float64 if form.unit.is_none() => {
+            cells.words(|text| quick::real(text, mark).map(Word::word))
+        }
         data_type => match ticks::unit_of(data_type) {
             Some(unit) => cells.words(|text| cells.quick_time(unit, text)),
             None => cells.words(|_| None),

@@ -16,6 +16,8 @@ struct Form {
     comma: bool,
     thousands: bool,
     quotes_all: bool,
+    /// Whether blanks stand around quotes.
+    blanks: bool,
     units: bool,
     /// What is inside of the names.
     inside: Option<char>,
@@ -24,7 +26,7 @@ struct Form {
 fn forms() -> Vec<Form> {
     let mut out = Vec::new();
     let insides = [None, Some(','), Some(';'), Some('\t'), Some('|'), Some(' ')];
-    for bits in 0..16u8 {
+    for bits in 0..32u8 {
         let bit = |at: u8| bits >> at & 1 == 1;
         for separator in SEPARATORS {
             for inside in insides {
@@ -34,6 +36,7 @@ fn forms() -> Vec<Form> {
                     thousands: bit(1),
                     quotes_all: bit(2),
                     units: bit(3),
+                    blanks: bit(4),
                     inside,
                 });
             }
@@ -80,7 +83,9 @@ impl Form {
     fn line(&self, cells: impl Iterator<Item = String>) -> String {
         let quoted = |cell: String| {
             let must = cell.contains([self.separator, '"']) || self.quotes_all;
-            if must { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+            let blank = if self.blanks { " " } else { "" };
+            let cell = if must { cell.replace('"', "\"\"") } else { return cell };
+            format!("{blank}\"{cell}\"{blank}")
         };
         cells.map(quoted).collect::<Vec<_>>().join(&self.separator.to_string()) + "\n"
     }
@@ -175,7 +180,7 @@ fn check(form: Form) {
 #[test]
 fn every_dialect_is_read_back_as_it_was_written() {
     let forms = forms();
-    assert_eq!(forms.len(), 384);
+    assert_eq!(forms.len(), 768);
     forms.into_iter().for_each(check);
 }
 

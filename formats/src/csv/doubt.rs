@@ -5,7 +5,7 @@ use stationdb::tables::DataType;
 use super::form::{Mark, first_other, may_be_thousands, shown, values, whole};
 use super::odd;
 use super::records::Records;
-use super::value::{number, real};
+use super::value::{is_scpi_none, number, real};
 use crate::moment;
 use crate::options::ImportOptions;
 
@@ -69,6 +69,22 @@ pub(super) fn doubtful_float(
         text.len() <= FLOAT_DIGITS || significant_digits(text) <= FLOAT_DIGITS
     })?;
     Some(format!("{} has more digits than a float keeps", shown(long)))
+}
+
+/// What the report says of a column of floats with a number that instruments write instead of a value.
+pub(super) fn scpi_number(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Option<String> {
+    let texts = values(records, column, DataType::Float64, options);
+    let found = first_other(&texts, |text| !is_scpi_none(text, mark.is_comma))?;
+    Some(format!(
+        "{} is what instruments of SCPI write for an overload, or for no number; if it means null, \
+         name it in nullTexts",
+        shown(found)
+    ))
 }
 
 /// A double has the digits of any decimal number of as many.

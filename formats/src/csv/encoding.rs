@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stationdb::Result;
 
-use super::utf16::{NO_CHARACTER, READ_BYTES, some};
+use super::utf16::{NO_CHARACTER, READ_BYTES};
 use crate::instrument_text::windows_1252;
 use crate::named::named;
+use crate::reading::some;
 
 /// The most bytes of a character of UTF-8.
 const CHARACTER_BYTES: usize = 4;
@@ -195,7 +196,7 @@ impl<R: Read> Read for Decoder<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv::utf16::tests::Slow;
+    use crate::reading::Slow;
 
     fn read(bytes: &[u8], encoding: Option<Encoding>) -> (Vec<u8>, Option<u64>) {
         let mut found = Vec::new();

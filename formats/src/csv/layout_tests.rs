@@ -1,5 +1,5 @@
-//! Headers of instruments in every form that separators, decimal marks, lines above, units, footers,
-//! short rows and blocks beside each other make, read back as they were written.
+//! Headers of instruments in every form that separators, decimal marks, quotes, line ends, lines above,
+//! units, footers, short rows and blocks beside each other make, read back as they were written.
 
 use stationdb::Control;
 use stationdb::tables::readers::batch_rows;
@@ -27,14 +27,20 @@ struct Form {
     short: bool,
     /// Whether the columns stand twice, with an empty one between them.
     twice: bool,
-    crlf: bool,
+    /// Whether a first line names the separator.
+    has_separator: bool,
+    /// Whether the cells of names and rows are quoted, with blanks around the quotes.
+    quotes: bool,
+    end: &'static str,
 }
 
 fn forms() -> Vec<Form> {
     let mut out = Vec::new();
     for separator in [',', ';', '\t', '|', ' '] {
         for units in [Units::None, Units::Below, Units::InNames] {
-            for bits in 0..128u8 {
+            for (bits, end) in
+                (0..=255u8).flat_map(|bits| ["\n", "\r\n", "\r\r\n"].map(|end| (bits, end)))
+            {
                 let bit = |at: u8| bits >> at & 1 == 1;
                 let form = Form {
                     separator,
@@ -45,13 +51,16 @@ fn forms() -> Vec<Form> {
                     footer: bit(3),
                     short: bit(4),
                     twice: bit(5),
-                    crlf: bit(6),
+                    has_separator: bit(6),
+                    quotes: bit(7),
+                    end,
                 };
                 // Blanks have no empty value between them, and units in names have blanks.
                 let is_blank = separator == ' ';
                 let can_be = !(separator == ',' && form.comma)
                     && (form.has_names || units == Units::None && !form.twice)
-                    && !(is_blank && (form.twice || units == Units::InNames));
+                    && !(is_blank && (form.twice || units == Units::InNames))
+                    && !(is_blank && form.has_separator);
                 out.extend(can_be.then_some(form));
             }
         }
@@ -72,13 +81,20 @@ impl Form {
             cells.push(String::new());
             cells.extend_from_within(..cells.len() - 1);
         }
-        cells.join(&between) + if self.crlf { "\r\n" } else { "\n" }
+        if self.quotes {
+            let blank = if self.separator == ' ' { "" } else { " " };
+            let full = cells.iter_mut().filter(|cell| !cell.is_empty());
+            full.for_each(|cell| *cell = format!("{blank}\"{cell}\"{blank}"));
+        }
+        cells.join(&between) + self.end
     }
 
     fn text(&self) -> String {
         let all = |texts: [&str; 3]| texts.map(str::to_owned).to_vec();
-        let mut out = String::new();
-        let end = if self.crlf { "\r\n" } else { "\n" };
+        let (mut out, end) = (String::new(), self.end);
+        if self.has_separator {
+            out += &format!("sep={}{end}", self.separator);
+        }
         if self.titles {
             out += &format!("rig: 3{end}{end}operator{}Ada{end}", self.separator);
         }
@@ -172,6 +188,6 @@ fn check(form: Form) {
 #[test]
 fn every_header_is_read_back_as_it_was_written() {
     let forms = forms();
-    assert_eq!(forms.len(), 880);
+    assert_eq!(forms.len(), 4992);
     forms.into_iter().for_each(check);
 }

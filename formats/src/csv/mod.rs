@@ -3,7 +3,6 @@
 
 mod blocks;
 mod columns;
-mod dos_end;
 mod doubt;
 mod encoding;
 mod form;
@@ -38,7 +37,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, Place, Result};
 
-use self::doubt::{LastText, doubtful_float, last_text, rare_text, serial_dates};
+use self::doubt::{LastText, doubtful_float, last_text, rare_text, scpi_number, serial_dates};
 pub(crate) use self::encoding::Encoding;
 pub(crate) use self::form::may_be_thousands;
 use self::form::{Decision, Mark, decide, mark};
@@ -133,6 +132,7 @@ impl<'r> CsvImport<'r> {
             for (name, data_type) in &layout.zeros {
                 options.types.entry(name.clone()).or_insert(*data_type);
             }
+            options.has_scpi_nulls = layout.has_scpi_nulls;
             if !layout.nulls.is_empty() && options.null_texts.is_none() {
                 let known = NULL_TEXTS.iter().map(|text| (*text).to_owned());
                 options.null_texts = Some(known.chain(layout.nulls.iter().cloned()).collect());
@@ -243,6 +243,11 @@ impl<'r> CsvImport<'r> {
             if matches!(decision.data_type, DataType::Float32 | DataType::Float64)
                 && let Some(doubt) =
                     doubtful_float(records, at, mark, self.reader.dialect.separator, &self.options)
+            {
+                self.warnings.push(format!("column {name:?}: {doubt}"));
+            }
+            if matches!(decision.data_type, DataType::Float32 | DataType::Float64)
+                && let Some(doubt) = scpi_number(records, at, mark, &self.options)
             {
                 self.warnings.push(format!("column {name:?}: {doubt}"));
             }
@@ -412,6 +417,7 @@ impl<'r> CsvImport<'r> {
     }
 
     fn batch(&mut self, schema: &TableSchema, rows: Rows) -> Result<RecordBatch> {
+        self.reader.note_quote(rows.odd_quote);
         let (first, file_first) = (self.row, self.file_row);
         self.row += rows.count as u64;
         self.file_row += rows.count as u64;
@@ -573,7 +579,8 @@ impl RowSource for CsvImport<'_> {
                  encoding says otherwise"
             )
         });
-        self.warnings.iter().cloned().chain(assumed).chain(self.reader.end_told()).collect()
+        let told = assumed.into_iter().chain(self.reader.quote_told());
+        self.warnings.iter().cloned().chain(told).chain(self.reader.end_told()).collect()
     }
 
     /// What the header of an instrument says.

@@ -6,13 +6,13 @@ use stationdb::tables::readers::shortened;
 use stationdb::{Error, Result};
 
 use super::blocks::{Block, Blocks};
-use super::dos_end::without_mark;
 use super::encoding::{Assumed, decoded};
 use super::head::{READ_BYTES, ReadHead};
 use super::layout::Named;
 use super::records::{Records, Shape, parse, parse_names};
 use super::sniff::{Dialect, check_text, sniff};
 use super::utf16::utf8;
+use crate::dos_end::without_mark;
 use crate::lines::at_line;
 use crate::options::ImportOptions;
 
@@ -23,6 +23,8 @@ pub(super) struct CsvReader<'r> {
     pub(super) encoding: Assumed,
     pub(super) dialect: Dialect,
     pub(super) shape: Shape,
+    /// The first line that has a quote in a value that does not begin with one.
+    odd_quote: Option<u64>,
 }
 
 impl<'r> CsvReader<'r> {
@@ -45,7 +47,12 @@ impl<'r> CsvReader<'r> {
             check_text(&head.bytes)?;
             head.skip(&mut input, options.skip_lines)?;
         }
-        let dialect = sniff(&head, options)?;
+        let dialect = loop {
+            match sniff(&head, options)? {
+                Some(dialect) => break dialect,
+                None => head.grow(&mut input)?,
+            }
+        };
         let shape = Shape {
             separator: dialect.separator,
             is_cr: head.is_cr,
@@ -55,11 +62,11 @@ impl<'r> CsvReader<'r> {
         };
         let mut waiting = head.bytes;
         waiting.drain(..dialect.start.min(waiting.len()));
-        let line_end = if head.is_cr { b'\r' } else { b'\n' };
+        let ends = (if head.is_cr { b'\r' } else { b'\n' }, dialect.separator);
         let footer = options.footer_lines;
-        let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, line_end, footer);
+        let blocks = Blocks::new(input, waiting, dialect.line, head.is_whole, ends, footer);
         let blocks = blocks.up_to_block(dialect.layout.as_ref().is_some_and(|it| it.has_blocks));
-        Ok(Self { blocks, encoding, dialect, shape })
+        Ok(Self { blocks, encoding, dialect, shape, odd_quote: None })
     }
 
     /// The columns of the header, one for each field of a line. One without a name has an empty one.
@@ -94,7 +101,8 @@ impl<'r> CsvReader<'r> {
     fn names(&mut self, is_read: bool) -> Result<Option<Vec<String>>> {
         let Some(block) = self.blocks.next(READ_BYTES)? else { return Ok(None) };
         let row = (!is_read).then(|| (block.bytes.clone(), block.line));
-        let (names, rest) = parse_names(block, &self.shape)?;
+        let ((names, odd_quote), rest) = parse_names(block, &self.shape)?;
+        self.note_quote(odd_quote);
         let (rest, line) = row.unwrap_or(rest);
         self.blocks.give_back(rest, line);
         Ok(Some(names))
@@ -121,6 +129,20 @@ impl<'r> CsvReader<'r> {
             self.blocks.give_back(records.into_text(len), line);
             size = (2 * size.max(len)).min(bytes_max);
         }
+    }
+
+    /// Notes the line of a quote in a value of these rows that does not begin with one.
+    pub(super) fn note_quote(&mut self, line: Option<u64>) {
+        self.odd_quote = self.odd_quote.or(line);
+    }
+
+    /// What the report says of quotes in values that do not begin with one.
+    pub(super) fn quote_told(&self) -> Option<String> {
+        let line = self.odd_quote?;
+        Some(format!(
+            "line {line} has a quote in a value that does not begin with one; such quotes are kept as \
+             they are"
+        ))
     }
 
     /// What the report says of where the text that was read ends.
@@ -219,6 +241,24 @@ mod tests {
         );
     }
 
+    /// Blanks may stand around quotes, and a value that does not begin with a quote keeps those in it.
+    #[test]
+    fn quotes_are_read_as_other_programs_read_them() {
+        let text =
+            b"\"a\", \"b\"\n\"1\" ,3.5\" probe\n=\"007\",\t\"x\"\"\ny\"  \n \" z \"\t,\"\"\n";
+        let cell = |text: &str| Some(text.to_owned());
+        for by_byte in [false, true] {
+            let (names, rows) = read(text, by_byte).unwrap();
+            assert_eq!(names, ["a", "b"]);
+            let expected = [
+                (2, vec![cell("1"), cell("3.5\" probe")]),
+                (3, vec![cell("=\"007\""), cell("x\"\ny")]),
+                (5, vec![cell(" z "), cell("")]),
+            ];
+            assert_eq!(rows, expected);
+        }
+    }
+
     #[test]
     fn bounds_are_kept() {
         let header =
@@ -245,7 +285,7 @@ mod tests {
             (b"a,b\n1,2,3\n", 2),
             (b"a,b\n\"1\n2", 2),
             (b"a,b\n\"x\n\"y,2\n", 3),
-            (b"a,b\n1,x\"y\n", 2),
+            (b"a,b\n\"x\" y,2\n", 2),
             (b"a,b\n1,\xff\n", 2),
             (b"a,b\n1\r,2\n", 2),
             (b"\xef\xbbx,b\n", 1),

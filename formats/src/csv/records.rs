@@ -1,12 +1,13 @@
 //! Splits CSV text into records, with the line of each record, and whether each field was quoted.
 //!
 //! The form is RFC 4180 in UTF-8, with the separator and the line ends that were found in its first
-//! bytes. An empty field is null, `""` is the empty string.
+//! bytes, and with what other programs read, too: blanks before and behind quotes, and quotes in fields
+//! that do not begin with one. An empty field is null, `""` is the empty string.
 
 use stationdb::{Error, Result};
 
 use super::blocks::Block;
-use super::head::line_count;
+use super::head::{is_blank, line_count};
 use crate::limits;
 use crate::lines::at_line;
 
@@ -53,6 +54,8 @@ pub(super) struct Records {
     /// The line on which each record starts, counted from 1.
     lines: Vec<u64>,
     width: usize,
+    /// The first line that has a quote in a field that does not begin with one.
+    odd_quote: Option<u64>,
 }
 
 impl Records {
@@ -89,6 +92,11 @@ impl Records {
     /// Whether a column has no value.
     pub(super) fn is_null(&self, column: usize) -> bool {
         (0..self.len()).all(|row| self.get(row, column).is_none_or(str::is_empty))
+    }
+
+    /// The first line that has a quote in a field that does not begin with one.
+    pub(super) fn odd_quote(&self) -> Option<u64> {
+        self.odd_quote
     }
 
     /// The bytes that were parsed, which are the first `len` of the text.
@@ -152,6 +160,7 @@ struct Scan {
     line: u64,
     /// The texts of quoted fields that have quotes, which follow `text` in the end.
     escaped: String,
+    odd_quote: Option<u64>,
 }
 
 impl Scan {
@@ -172,8 +181,8 @@ impl Scan {
             }
         };
         let (shape, separators) = (*shape, eight(shape.separator));
-        let escaped = String::new();
-        Ok(Self { text, broken, is_last, shape, separators, at: 0, line, escaped })
+        let (escaped, odd_quote) = (String::new(), None);
+        Ok(Self { text, broken, is_last, shape, separators, at: 0, line, escaped, odd_quote })
     }
 
     fn fault(&self, what: &str) -> Error {
@@ -214,20 +223,29 @@ impl Scan {
                 ));
             }
             Some(b'\n') => (End::Line, 1),
-            Some(b'\r') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => (End::Line, 2),
-            Some(b'\r') => {
-                return Err(self.fault(
-                    "a carriage return without a line feed; quote values that contain one",
-                ));
-            }
+            Some(b'\r') => match self.carriage_returns() {
+                Some(len) => (End::Line, len + 1),
+                None => {
+                    return Err(self.fault(
+                        "a carriage return without a line feed; quote values that contain one",
+                    ));
+                }
+            },
             Some(_) => return Ok(None),
         };
         self.at += len;
         Ok(Some(end))
     }
 
+    /// The carriage returns here, if a line feed is behind them.
+    fn carriage_returns(&self) -> Option<usize> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let len = rest.iter().position(|byte| *byte != b'\r')?;
+        (rest.get(len) == Some(&b'\n')).then_some(len)
+    }
+
     fn skip_blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
+        while self.peek().is_some_and(is_blank) {
             self.at += 1;
         }
     }
@@ -260,16 +278,21 @@ impl Scan {
                 return Ok((Field::new(start, at - start, false), end));
             }
             match self.peek() {
+                Some(b'"') if self.are_blanks(start) => return self.quoted(),
                 Some(b'"') => {
-                    return Err(self.fault(
-                        "a quote inside of an unquoted value; quote the value, and double the \
-                         quote",
-                    ));
+                    self.odd_quote.get_or_insert(self.line);
+                    self.at += 1;
                 }
                 Some(0) => return Err(self.nul()),
                 _ => self.at += 1,
             }
         }
+    }
+
+    /// Whether blanks alone stand between a position and this one.
+    fn are_blanks(&self, from: usize) -> bool {
+        let before = self.text.as_bytes().get(from..self.at).unwrap_or_default();
+        before.iter().all(|byte| is_blank(*byte))
     }
 
     fn quoted(&mut self) -> Result<(Field, End)> {
@@ -309,9 +332,15 @@ impl Scan {
             let len = self.escaped.len() - escaped;
             break Field::new(self.text.len() + escaped, len, true);
         };
-        match self.end()? {
-            Some(end) => Ok((field, end)),
-            None => Err(self.fault("text after a closing quote; double the quotes inside a value")),
+        loop {
+            if let Some(end) = self.end()? {
+                return Ok((field, end));
+            }
+            if !self.peek().is_some_and(is_blank) {
+                let what = "text after a closing quote; double the quotes inside a value";
+                return Err(self.fault(what));
+            }
+            self.at += 1;
         }
     }
 
@@ -390,11 +419,11 @@ impl Scan {
 
     /// The records of these fields and lines, and what follows them.
     fn finish(self, fields: Vec<Field>, lines: Vec<u64>) -> (Records, Rest) {
-        let Self { mut text, mut broken, at, line, escaped, shape, .. } = self;
+        let Self { mut text, mut broken, at, line, escaped, shape, odd_quote, .. } = self;
         let mut rest = text.as_bytes().get(at..).unwrap_or_default().to_vec();
         rest.append(&mut broken);
         text.push_str(&escaped);
-        (Records { text, fields, lines, width: shape.width }, (rest, line))
+        (Records { text, fields, lines, width: shape.width, odd_quote }, (rest, line))
     }
 }
 
@@ -428,12 +457,15 @@ pub(super) fn parse(block: Block, shape: &Shape, rows_max: usize) -> Result<(Rec
     Ok(scan.finish(fields, lines))
 }
 
+/// Names, and the line if one of them has a quote that it does not begin with.
+pub(super) type Names = (Vec<String>, Option<u64>);
+
 /// Parses the names that a block begins with, and returns them with the rest of the block.
 ///
 /// # Errors
 /// `InvalidArgument` with the line for what is no CSV; `LimitExceeded` for more columns than those
 /// of an import, and for a record that is too long.
-pub(super) fn parse_names(block: Block, shape: &Shape) -> Result<(Vec<String>, Rest)> {
+pub(super) fn parse_names(block: Block, shape: &Shape) -> Result<(Names, Rest)> {
     let mut scan = Scan::new(block, shape)?;
     if shape.separator == b' ' {
         scan.skip_blanks();
@@ -461,5 +493,5 @@ pub(super) fn parse_names(block: Block, shape: &Shape) -> Result<(Vec<String>, R
     scan.shape.width = width;
     let (records, rest) = scan.finish(fields, vec![line]);
     let names = (0..width).map(|at| records.get(0, at).unwrap_or_default().to_owned());
-    Ok((names.collect(), rest))
+    Ok(((names.collect(), records.odd_quote), rest))
 }

@@ -5,10 +5,10 @@ use stationdb::Result;
 use stationdb::tables::readers::foreign;
 use stationdb::tables::{DataType, readers as cells};
 
-use super::head::ReadHead;
+use super::head::{self, ReadHead};
 use super::layout::{self, Layout, Line};
 use super::value::{is_null, real};
-use crate::lines::invalid;
+use crate::lines::{invalid, without_cr};
 use crate::moment;
 use crate::options::ImportOptions;
 
@@ -60,7 +60,7 @@ impl<'h> Lines<'h> {
         let len = memchr::memchr(end, rest).unwrap_or(rest.len());
         let line = rest.get(..len)?;
         let next = At { byte: at.byte + (len + 1).min(rest.len()), line: at.line + 1 };
-        Some((line.strip_suffix(b"\r").unwrap_or(line), next))
+        Some((without_cr(line), next))
     }
 
     /// The lines from a position on; the last one only if it is whole.
@@ -88,10 +88,24 @@ impl<'h> Lines<'h> {
             len += 1;
             match byte {
                 b'"' if is_quoted => (is_quoted, is_closed) = (false, true),
+                // Blanks may stand before an opening quote, and behind a closing one.
+                byte if !is_quoted
+                    && byte != separator
+                    && (is_start || was_quoted)
+                    && head::is_blank(byte) =>
+                {
+                    is_closed = false;
+                    if !was_quoted {
+                        field.push(byte);
+                    }
+                    continue;
+                }
                 // A second quote inside of a quoted value opens it again.
                 b'"' if is_start || is_closed => {
                     if is_closed {
                         field.push(byte);
+                    } else {
+                        field.clear();
                     }
                     (is_quoted, was_quoted) = (true, true);
                 }
@@ -405,12 +419,13 @@ pub(super) fn check_text(start: &[u8]) -> Result<()> {
     }
 }
 
-/// Finds the form of the text that begins with `head`.
+/// Finds the form of the text that begins with `head`; `None` if it is the header of an instrument that
+/// may go on behind these bytes.
 ///
 /// # Errors
 /// `InvalidArgument` for a text in UTF-16 without its mark, and for a header of an instrument that is
 /// not found.
-pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect> {
+pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Option<Dialect>> {
     let bytes = &head.bytes[..];
     check_text(bytes)?;
     let start = if head.line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
@@ -430,6 +445,7 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
         doubt: None,
         layout: None,
     };
+    let mut is_labview = false;
     if let Some((line, next)) = lines.next(at)
         && let [b's', b'e', b'p', b'=', separator] = line
         && SEPARATORS.contains(separator)
@@ -437,18 +453,25 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
         found.separator = *separator;
         at = next;
     } else if let Some(next) = labview(&lines, at, &mut found) {
-        found.is_padded = true;
+        (found.is_padded, is_labview) = (true, true);
         at = next;
     }
-    if found.separator == 0 {
+    if !is_labview {
         let whole = lines.whole(at, head.is_whole);
         if let Some(preset) = layout::preset(&whole, options)? {
-            let layout = layout::find(&whole, preset, options)?;
+            let named = options.separator.or((found.separator != 0).then_some(found.separator));
+            let layout = layout::find(&whole, preset, named, options)?;
+            // The last line alone may as well be one of the header.
+            let last = whole.last().map(|line| line.byte);
+            if head.may_grow() && layout.as_ref().is_none_or(|found| last == Some(found.start)) {
+                return Ok(None);
+            }
+            let layout = layout.ok_or_else(|| layout::no_rows(&whole, preset))?;
             (found.start, found.line) = (layout.start, layout.line);
             found.separator = layout.separator;
             found.is_padded = options.short_rows.unwrap_or(true);
             found.layout = Some(layout);
-            return Ok(found);
+            return Ok(Some(found));
         }
     }
     found.is_padded = options.short_rows.unwrap_or(found.is_padded);
@@ -489,7 +512,7 @@ pub(super) fn sniff(head: &ReadHead, options: &ImportOptions) -> Result<Dialect>
         }
     }
     (found.start, found.line) = (at.byte, at.line);
-    Ok(found)
+    Ok(Some(found))
 }
 
 #[cfg(test)]
@@ -498,7 +521,7 @@ mod tests {
 
     fn found(text: &str) -> (char, u64, String) {
         let head = ReadHead::new(text.as_bytes().to_vec(), true);
-        let dialect = sniff(&head, &ImportOptions::default()).unwrap();
+        let dialect = sniff(&head, &ImportOptions::default()).unwrap().unwrap();
         let rest = text.get(dialect.start..).unwrap();
         let header = rest.split(['\n', '\r']).next().unwrap();
         (char::from(dialect.separator), dialect.line, header.to_owned())

@@ -24,8 +24,8 @@ pub(crate) struct Texts {
     pub(crate) separator: u8,
     /// The line from which on the text was read as Windows-1252 because it is not UTF-8.
     pub(crate) assumed_from: Option<u64>,
-    /// What a report says of the end of the text.
-    pub(crate) end_told: Option<String>,
+    /// What a report says of quotes and of the end of the text.
+    pub(crate) told: Vec<String>,
 }
 
 impl Texts {
@@ -58,6 +58,7 @@ impl Texts {
         let width = texts.names.len();
         while let Some(block) = reader.next(BLOCK_BYTES)? {
             let (records, _) = parse(block, &reader.shape, usize::MAX)?;
+            reader.note_quote(records.odd_quote());
             let first = texts.len;
             texts.len += records.len();
             if texts.len.saturating_mul(width) > values_max {
@@ -68,7 +69,7 @@ impl Texts {
             texts.chunks.push((first, records));
         }
         texts.assumed_from = reader.encoding.line();
-        texts.end_told = reader.end_told();
+        texts.told = reader.quote_told().into_iter().chain(reader.end_told()).collect();
         Ok(texts)
     }
 

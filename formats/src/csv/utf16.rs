@@ -2,20 +2,12 @@
 
 use std::io::{self, Cursor, Read};
 
+use crate::reading::{filled, some};
+
 /// Bytes that are read at a time.
 pub(super) const READ_BYTES: usize = 64 * 1024;
 /// A byte that no UTF-8 has: it stands for what is no character, so that its line is told.
 pub(super) const NO_CHARACTER: u8 = 0xff;
-
-/// Reads some bytes. Returns their number; 0 at the end.
-pub(super) fn some(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match input.read(into) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return read.map(|count| count.min(into.len())),
-        }
-    }
-}
 
 /// The text of an input as UTF-8, and whether it had a mark. One without a mark stays as it is.
 ///
@@ -23,14 +15,8 @@ pub(super) fn some(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> 
 /// Those of the input.
 pub(super) fn utf8<'r>(mut input: impl Read + 'r) -> io::Result<(Box<dyn Read + 'r>, bool)> {
     let mut mark = vec![0; 2];
-    let mut filled = 0;
-    while let Some(room) = mark.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match some(&mut input, room)? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    mark.truncate(filled);
+    let len = filled(&mut input, &mut mark)?;
+    mark.truncate(len);
     let unit = match mark[..] {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
@@ -100,18 +86,9 @@ impl<R: Read> Read for Utf16<R> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// An input that gives a few bytes at a time.
-    pub(in crate::csv) struct Slow<'b>(pub &'b [u8], pub usize);
-
-    impl Read for Slow<'_> {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let len = into.len().min(self.1);
-            self.0.read(into.get_mut(..len).unwrap_or_default())
-        }
-    }
+    use crate::reading::Slow;
 
     fn read(bytes: &[u8]) -> Vec<u8> {
         let few = if bytes.len() < 100 { 1 } else { 997 };

@@ -51,6 +51,8 @@ pub(super) enum Built {
 pub(super) struct Rows {
     pub(super) count: usize,
     pub(super) arrays: Vec<Built>,
+    /// The first line that has a quote in a value that does not begin with one.
+    pub(super) odd_quote: Option<u64>,
 }
 
 impl Plan {
@@ -83,7 +85,7 @@ impl Plan {
             }
         };
         let arrays = self.columns.iter().map(array).collect::<Result<_>>()?;
-        Ok(Rows { count: records.len(), arrays })
+        Ok(Rows { count: records.len(), arrays, odd_quote: records.odd_quote() })
     }
 
     fn rows_of(&self, block: Block) -> Result<Rows> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stationdb::{Result, Session};
+use stationdb::{Control, Result, Session};
 
 use super::commit::{Kind, Original, commit};
 use super::file::whole_file;
@@ -16,11 +16,11 @@ use crate::opened::SourceFile;
 pub(crate) struct WholeFormat {
     pub(crate) kind: Kind,
     /// The results of the bytes of a file, and what is to be told.
-    pub(crate) read: fn(&[u8], &ResultOptions) -> Result<(Vec<NewResult>, Told)>,
+    pub(crate) read: fn(&[u8], &ResultOptions, &Control) -> Result<(Vec<NewResult>, Told)>,
 }
 
 impl WholeFormat {
-    /// Imports the bytes of a file with this name.
+    /// Imports bytes.
     ///
     /// # Errors
     /// Those of reading them, and of [`commit`].
@@ -28,10 +28,21 @@ impl WholeFormat {
         &self,
         session: &Session,
         bytes: &[u8],
-        name: Option<&str>,
         options: &ResultOptions,
     ) -> Result<ResultsReport> {
-        let (results, mut told) = (self.read)(bytes, options)?;
+        self.import_named(session, bytes, None, options, &Control::default())
+    }
+
+    /// Imports the bytes of a file with this name.
+    fn import_named(
+        &self,
+        session: &Session,
+        bytes: &[u8],
+        name: Option<&str>,
+        options: &ResultOptions,
+        control: &Control,
+    ) -> Result<ResultsReport> {
+        let (results, mut told) = (self.read)(bytes, options, control)?;
         told.note_starts(&results);
         let original = Original { bytes, name, kind: &self.kind };
         let report = commit(session, original, results, options)?;
@@ -49,7 +60,7 @@ impl WholeFormat {
         options: &ResultOptions,
     ) -> Result<ResultsReport> {
         SourceFile::open(path)
-            .and_then(|file| self.import_open(session, file, options))
+            .and_then(|file| self.read_open(session, file, options, &Control::default()))
             .map_err(|error| error.context(format_args!("importing {}", path.display())))
     }
 
@@ -57,14 +68,25 @@ impl WholeFormat {
     ///
     /// # Errors
     /// `Io` with the name of the file; `LimitExceeded` for too many bytes; those of
-    /// [`import`](Self::import).
+    /// [`import`](Self::import) and of `control`.
     pub(crate) fn import_open(
         &self,
         session: &Session,
         file: SourceFile,
         options: &ResultOptions,
+        control: &Control,
+    ) -> Result<ResultsReport> {
+        self.read_open(&session.with_control(control), file, options, control)
+    }
+
+    fn read_open(
+        &self,
+        session: &Session,
+        file: SourceFile,
+        options: &ResultOptions,
+        control: &Control,
     ) -> Result<ResultsReport> {
         let name = file.path().file_name().map(|name| name.to_string_lossy().into_owned());
-        self.import(session, &whole_file(file)?, name.as_deref(), options)
+        self.import_named(session, &whole_file(file)?, name.as_deref(), options, control)
     }
 }

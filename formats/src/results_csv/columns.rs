@@ -138,6 +138,9 @@ const MEMBERS: [(Member, &str, &[&str]); 22] = [
 const OF_A_ROW: [&str; 6] = ["status", "result", "outcome", "verdict", "passfail", "judgement"];
 /// The name or the value of a measurement, whichever has no other column.
 const EITHER: &str = "measurement";
+/// The value of a measurement where a row has a name and limits or units, and the column has numbers. Other
+/// columns of these names have statuses.
+const VALUE_BY_CONTENT: [&str; 4] = ["measured", "meas", "results", "result"];
 
 /// A name in lower case without blanks and signs.
 pub(super) fn plain(name: &str) -> String {
@@ -154,14 +157,20 @@ pub(super) struct Columns {
     pub(super) rest: Vec<usize>,
     /// Whether a row is a measurement; otherwise it is a unit.
     pub(super) is_long: bool,
+    /// Columns with the names of limits that are no limits, because no column has values.
+    pub(super) no_limits: Vec<usize>,
 }
 
 impl Columns {
-    /// Finds the columns.
+    /// Finds the columns. `has_numbers` tells whether a column has numbers that are no statuses.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown member and for a column that is not there.
-    pub(super) fn find(names: &[String], options: &ImportOptions) -> Result<Self> {
+    pub(super) fn find(
+        names: &[String],
+        options: &ImportOptions,
+        has_numbers: &dyn Fn(usize) -> bool,
+    ) -> Result<Self> {
         let mut columns = Self::default();
         for (member, column) in &options.columns {
             let Some((found, ..)) = MEMBERS.iter().find(|(_, name, _)| name == member) else {
@@ -190,12 +199,24 @@ impl Columns {
             }
             _ => {}
         }
-        let has_name =
-            columns.get(Member::Name).is_some() || columns.get(Member::StepName).is_some();
+        let has = |member| columns.get(member).is_some();
+        let has_name = has(Member::Name) || has(Member::StepName);
+        let limits = [Member::LowLimit, Member::HighLimit];
+        let has_more = limits.into_iter().any(has) || has(Member::Units);
+        if has_name && has_more && !has(Member::Value) {
+            let is_known = |at: usize, name: &String| {
+                VALUE_BY_CONTENT.contains(&name.as_str()) && has_numbers(at)
+            };
+            let names = plain.iter().enumerate();
+            let known = names.map(|(at, name)| if is_known(at, name) { name.as_str() } else { "" });
+            let known: Vec<String> = known.map(str::to_owned).collect();
+            columns.guess(Member::Value, &VALUE_BY_CONTENT, &known);
+        }
         columns.is_long = has_name && columns.get(Member::Value).is_some();
         let of_a_row = if columns.is_long { Member::MeasurementStatus } else { Member::Status };
         columns.guess(of_a_row, &OF_A_ROW, &plain);
         if !columns.is_long {
+            columns.no_limits = limits.into_iter().filter_map(|one| columns.get(one)).collect();
             // Without a column of values, these are measurements like others.
             let of_measurements = [
                 Member::StepPath,
@@ -267,7 +288,11 @@ mod tests {
 
     fn columns(names: &str, options: &ImportOptions) -> Result<String> {
         let names: Vec<String> = names.split(',').map(str::to_owned).collect();
-        let found = Columns::find(&names, options)?;
+        // A column of numbers has one in its name.
+        let has_numbers = |at: usize| names[at].ends_with(" 5");
+        let plain: Vec<String> =
+            names.iter().map(|name| name.trim_end_matches(" 5").to_owned()).collect();
+        let found = Columns::find(&plain, options, &has_numbers)?;
         let pairs = MEMBERS
             .iter()
             .filter_map(|(member, name, _)| Some(format!("{name}={}", names[found.get(*member)?])));
@@ -303,6 +328,28 @@ mod tests {
             ),
             ("SN,Measurement,vout", "wide serialNumber=SN | Measurement vout"),
             ("a,b", "wide  | a b"),
+            // Numbers beside a name and limits or units are values.
+            (
+                "Serial,Test,Result 5,Low,High,Unit",
+                "long serialNumber=Serial stepName=Test measurement=Result 5 units=Unit \
+                 lowLimit=Low highLimit=High | ",
+            ),
+            (
+                "Serial,Test,Result 5,Low,Status",
+                "long serialNumber=Serial stepName=Test measurement=Result 5 lowLimit=Low \
+                 measurementStatus=Status | ",
+            ),
+            (
+                "Serial,Parameter,Measured 5,Result,Unit",
+                "long serialNumber=Serial name=Parameter measurement=Measured 5 units=Unit \
+                 measurementStatus=Result | ",
+            ),
+            (
+                "Serial,Test,Result,Low,High",
+                "wide serialNumber=Serial status=Result | Test Low High",
+            ),
+            ("Serial,Result 5,Low", "wide serialNumber=Serial status=Result 5 | Low"),
+            ("Serial,Test,Result 5", "wide serialNumber=Serial status=Result 5 | Test"),
             // No column is taken twice.
             ("status,value,name", "long name=name measurement=value measurementStatus=status | "),
         ] {

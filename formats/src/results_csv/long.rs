@@ -1,6 +1,6 @@
 //! Texts in which a row is a measurement.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use stationdb::results::CreateStepRequest;
 use stationdb::{Error, Place, Result};
@@ -26,24 +26,26 @@ const KEYS: [&str; 9] = [
 ];
 
 /// A result in the making.
-struct Unit {
+struct Unit<'t> {
     result: NewResult,
     /// How many steps it has.
     steps: usize,
-    /// The path of the step of the row before.
+    /// The path of the step of the row before, and the names of its measurements.
     path: Vec<String>,
+    names: HashSet<&'t str>,
     rows: usize,
 }
 
 /// The results of the rows: those with one serial number and run, or start, are a unit.
 ///
 /// # Errors
-/// As [`Reading::result`]; `LimitExceeded` for too many groups around a step.
+/// As [`Reading::result`] and [`Reading::check`]; `LimitExceeded` for too many groups around a step.
 pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewResult>> {
     let mut places: HashMap<(Option<&str>, Option<String>), usize> = HashMap::new();
-    let mut units: Vec<Unit> = Vec::new();
+    let mut units: Vec<Unit<'_>> = Vec::new();
     reading.marks.tell(reading.columns.get(Member::Value), told);
     for row in 0..reading.texts.len() {
+        reading.check(row)?;
         let run = reading.get(row, Member::Run).map(str::to_owned);
         let run = run.or_else(|| reading.start_text(row));
         let key = (reading.get(row, Member::SerialNumber), run);
@@ -52,7 +54,8 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
             None => {
                 let result = reading.result(row, BTreeMap::new(), told)?;
                 places.insert(key, units.len());
-                units.push(Unit { result, steps: 0, path: Vec::new(), rows: 0 });
+                let (path, names) = (Vec::new(), HashSet::new());
+                units.push(Unit { result, steps: 0, path, names, rows: 0 });
                 units.len() - 1
             }
         };
@@ -79,7 +82,7 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
 ///
 /// # Errors
 /// `LimitExceeded` for too many groups around its step.
-fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> Result<()> {
+fn add<'t>(unit: &mut Unit<'t>, reading: &Reading<'t>, row: usize, told: &mut Told) -> Result<()> {
     unit.rows += 1;
     let get = |member| reading.get(row, member);
     let step_name = get(Member::StepName);
@@ -122,7 +125,7 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> R
         before.zip(path.iter().take(groups)).take_while(|(one, other)| one == other).count();
     let is_same = unit.path == path;
     unit.path = path;
-    let Unit { result, steps, path, .. } = unit;
+    let Unit { result, steps, path, names, .. } = unit;
     let mut level = &mut result.steps;
     for (depth, group) in path.iter().take(groups).enumerate() {
         if depth >= shared || level.is_empty() {
@@ -139,11 +142,7 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> R
     }
     // Several measurements of a step; one with the name of another is of the next iteration.
     if let Some(last) = level.last_mut().filter(|_| is_same && step_name.is_some()) {
-        let has_name = last
-            .parameters
-            .iter()
-            .any(|one| one.entry.get("name").map(String::as_str) == Some(name));
-        if !has_name {
+        if names.insert(name) {
             let parts = [last.request.status.as_ref(), status.as_ref()];
             let whole = of_parts(parts.into_iter());
             last.request.status = Some(whole);
@@ -151,6 +150,8 @@ fn add(unit: &mut Unit, reading: &Reading<'_>, row: usize, told: &mut Told) -> R
             return Ok(());
         }
     }
+    names.clear();
+    names.insert(name);
     let step_name = path.last().map(String::as_str).unwrap_or_default();
     level.push(step(*steps, step_name, get(Member::StepType), entry, status));
     *steps += 1;

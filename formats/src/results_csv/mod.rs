@@ -32,10 +32,10 @@ mod wide;
 use std::path::Path;
 
 use stationdb::tables::DateOrder;
-use stationdb::{Error, Result, Session};
+use stationdb::{Control, Error, Result, Session};
 
 use self::columns::{Columns, Member};
-use self::marks::Marks;
+use self::marks::{Marks, looks_like_number};
 use self::unit::Reading;
 use crate::csv::Texts;
 use crate::limits::{FOOTER_LINES, RESULTS_CSV_BYTES, RESULTS_CSV_VALUES};
@@ -72,7 +72,7 @@ pub use crate::results::ResultOptions as ImportOptions;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ImportOptions) -> Result<ResultsReport> {
-    WHOLE.import(session, bytes, None, options)
+    WHOLE.import(session, bytes, options)
 }
 
 static WHOLE: WholeFormat = WholeFormat {
@@ -114,13 +114,15 @@ pub fn import_file(
 pub(crate) static FILE: ResultFile = ResultFile {
     is_start: |_| false,
     extensions: &[],
-    import: |session, file, options, control| {
-        WHOLE.import_open(&session.with_control(control), file, options)
-    },
+    import: |session, file, options, control| WHOLE.import_open(session, file, options, control),
 };
 
 /// The results of a text.
-fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)> {
+fn read(
+    bytes: &[u8],
+    options: &ImportOptions,
+    control: &Control,
+) -> Result<(Vec<NewResult>, Told)> {
     let context = |error: Error| error.context("reading CSV of results");
     if bytes.len() > RESULTS_CSV_BYTES {
         return Err(context(Error::limit(format!(
@@ -148,13 +150,24 @@ fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)>
     if let Some(line) = texts.assumed_from {
         told.note(line, "bytes are not UTF-8, so the text was read as Windows-1252 from there on");
     }
-    if let Some(end) = &texts.end_told {
-        told.note(0, end.clone());
+    texts.told.iter().for_each(|what| told.note(0, what.as_str()));
+    let has_numbers = |column: usize| has_numbers(&texts, column);
+    let mut columns = Columns::find(texts.names(), options, &has_numbers).map_err(context)?;
+    if !columns.no_limits.is_empty() {
+        let names = columns.no_limits.iter().filter_map(|at| texts.names().get(*at));
+        let names: Vec<String> = names.map(|name| format!("{name:?}")).collect();
+        told.note(
+            0,
+            format!(
+                "no column has the values of measurements, so no limits are read from {}; if a column \
+                 has the values, name it with columns, as that of measurement",
+                names.join(" and ")
+            ),
+        );
     }
-    let mut columns = Columns::find(texts.names(), options).map_err(context)?;
     check_guesses(&texts, &mut columns, &clock, &mut told);
     let marks = Marks::find(&texts, &columns, options.decimal_comma.or(texts.decimal_comma));
-    let mut reading = Reading { texts: &texts, columns: &columns, options, clock, marks };
+    let mut reading = Reading { texts: &texts, columns: &columns, options, control, clock, marks };
     if reading.clock.order.is_none() {
         reading.clock.order = order_of(&reading, &mut told);
     }
@@ -171,6 +184,22 @@ fn read(bytes: &[u8], options: &ImportOptions) -> Result<(Vec<NewResult>, Told)>
         told.note(0, "no column has measurements; name them with measurements or columns");
     }
     Ok((results, told))
+}
+
+/// Whether at least half of the values of a column are numbers, and one of them is no status.
+fn has_numbers(texts: &Texts, column: usize) -> bool {
+    let (mut all, mut numbers, mut others) = (0u64, 0u64, 0u64);
+    for text in (0..texts.len()).filter_map(|row| texts.get(row, column)) {
+        if unit::is_no_value(text) {
+            continue;
+        }
+        all += 1;
+        if looks_like_number(text) {
+            numbers += 1;
+            others += u64::from(!matches!(text, "0" | "1"));
+        }
+    }
+    others > 0 && 2 * numbers >= all
 }
 
 /// Takes back a column that was guessed to have the start, and does not. A time of day is only one
@@ -222,5 +251,47 @@ fn order_of(reading: &Reading<'_>, told: &mut Told) -> Option<DateOrder> {
 /// How many results the bytes of a file become, without a store.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn count(bytes: &[u8]) -> Result<usize> {
-    read(bytes, &ImportOptions::new()).map(|(results, _)| results.len())
+    read(bytes, &ImportOptions::new(), &Control::default()).map(|(results, _)| results.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::time::{Duration, Instant};
+
+    use stationdb::ErrorKind;
+
+    use super::*;
+
+    /// An import that is cancelled stops between rows.
+    #[test]
+    fn rows_are_read_until_the_import_is_to_stop() {
+        let stopped = Control::default();
+        stopped.cancel();
+        for text in ["sn,step,value\nS,s,1\n", "sn,x\nS,1\n"] {
+            let error = read(text.as_bytes(), &ImportOptions::new(), &stopped).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{text}: {error}");
+        }
+    }
+
+    /// Rows and columns cost the same however many there are.
+    #[test]
+    fn many_rows_of_a_step_and_many_columns_are_read_quickly() {
+        let start = Instant::now();
+        let mut text = "sn,step,name,value\n".to_owned();
+        for at in 0..200_000 {
+            writeln!(text, "S,s,n{at},1").unwrap();
+        }
+        let (results, _) =
+            read(text.as_bytes(), &ImportOptions::new(), &Control::default()).unwrap();
+        assert_eq!((results.len(), results[0].steps.len()), (1, 1));
+        assert_eq!(results[0].steps[0].parameters.len(), 200_000);
+        let names: Vec<String> = (0..8_000).map(|at| format!("c{at}")).collect();
+        let row = vec!["x"; 4_000].join(",") + &",1".repeat(4_000) + "\n";
+        let text = names.join(",") + "\n" + &row.repeat(50);
+        let (results, _) =
+            read(text.as_bytes(), &ImportOptions::new(), &Control::default()).unwrap();
+        assert_eq!((results.len(), results[0].steps.len()), (50, 4_000));
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    }
 }

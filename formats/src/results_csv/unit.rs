@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::results::{CreateResultRequest, CreateStepRequest, Status};
-use stationdb::{Error, Place, Result};
+use stationdb::{Control, Error, Place, Result};
 
 use super::ImportOptions;
 use super::columns::{Columns, Member};
@@ -24,6 +24,7 @@ pub(super) struct Reading<'r> {
     pub(super) texts: &'r Texts,
     pub(super) columns: &'r Columns,
     pub(super) options: &'r ImportOptions,
+    pub(super) control: &'r Control,
     pub(super) clock: Clock,
     pub(super) marks: Marks,
 }
@@ -62,7 +63,18 @@ fn comparison(text: &str) -> String {
     }
 }
 
+/// Rows between two looks at whether the import is to stop.
+const CHECK_ROWS: usize = 1024;
+
 impl<'r> Reading<'r> {
+    /// Refuses to go on with a row if the import is to stop.
+    ///
+    /// # Errors
+    /// Those of the control.
+    pub(super) fn check(&self, row: usize) -> Result<()> {
+        if row.is_multiple_of(CHECK_ROWS) { self.control.check() } else { Ok(()) }
+    }
+
     /// The text of a member in a row.
     pub(super) fn get(&self, row: usize, member: Member) -> Option<&'r str> {
         self.texts.get(row, self.columns.get(member)?)

@@ -1,6 +1,6 @@
 //! Texts in which a row is a unit, and a column a measurement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use stationdb::Result;
 use stationdb::tables::readers::shortened;
@@ -43,7 +43,8 @@ fn head(text: &str) -> Option<Head> {
 /// The results of the rows.
 ///
 /// # Errors
-/// `InvalidArgument` for a measurement that is no column; as [`Reading::result`].
+/// `InvalidArgument` for a measurement that is no column; as [`Reading::result`] and
+/// [`Reading::check`].
 pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewResult>> {
     let (texts, names) = (reading.texts, reading.texts.names());
     let mut heads: BTreeMap<Head, usize> = BTreeMap::new();
@@ -55,10 +56,14 @@ pub(super) fn results(reading: &Reading<'_>, told: &mut Told) -> Result<Vec<NewR
         first += 1;
     }
     let measured = measured(reading, first, told)?;
+    let are_measured: HashSet<usize> = measured.iter().copied().collect();
+    let rest = reading.columns.rest.iter();
+    let others: Vec<usize> = rest.copied().filter(|at| !are_measured.contains(at)).collect();
     let mut results = Vec::new();
     for row in first..texts.len() {
+        reading.check(row)?;
         let mut properties = BTreeMap::new();
-        for column in reading.columns.rest.iter().filter(|column| !measured.contains(column)) {
+        for column in &others {
             if let (Some(text), Some(name)) = (texts.get(row, *column), names.get(*column)) {
                 properties.insert(name.clone(), text.to_owned());
             }

@@ -62,7 +62,7 @@ use crate::xml;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn import(session: &Session, bytes: &[u8], options: &ResultOptions) -> Result<ResultsReport> {
-    WHOLE.import(session, bytes, None, options)
+    WHOLE.import(session, bytes, options)
 }
 
 static WHOLE: WholeFormat = WholeFormat {
@@ -73,7 +73,7 @@ static WHOLE: WholeFormat = WholeFormat {
         extension: "teststand.xml",
         mime_type: "application/xml",
     },
-    read: report::read,
+    read: |bytes, options, _| report::read(bytes, options),
 };
 
 /// Imports the reports of a file with this path.
@@ -107,9 +107,7 @@ pub(crate) static FILE: ResultFile = ResultFile {
         xml::begins(start, |text| text.contains("<Reports") || text.contains("<Report "))
     },
     extensions: &[],
-    import: |session, file, options, control| {
-        WHOLE.import_open(&session.with_control(control), file, options)
-    },
+    import: |session, file, options, control| WHOLE.import_open(session, file, options, control),
 };
 
 /// How many results the bytes of a file become, without a store.

@@ -70,6 +70,22 @@ fn date_time_and_x_are_the_index() {
     assert_eq!(table.answer.separator.as_deref(), Some("\t"));
 }
 
+/// Old programs end a text with Ctrl-Z, and may write line ends twice.
+#[test]
+fn a_text_of_dos_ends_with_its_mark() {
+    let text = file("X_Columns\tOne\r\n", &pair("0.0\t1.5\t2\n0.25\t1.6\t3\n"));
+    let expected = one(new(), &text);
+    for text in [
+        text.clone() + "\u{1a}",
+        text.trim_end().to_owned() + "\u{1a}\u{1a}\r\n",
+        text.replace("\r\n", "\r\r\n"),
+    ] {
+        let table = one(new(), &text);
+        assert_eq!(numbers(&table, "I"), [2.0, 3.0], "{text:?}");
+        assert_eq!(table.cells("time"), expected.cells("time"), "{text:?}");
+    }
+}
+
 #[test]
 fn x0_and_delta_x_are_the_x_values_where_there_are_none() {
     let text = pair("\t1\t2\n\t3\t4\n").replace("X0\t0.0\t0.0", "X0\t10\t10");

@@ -59,6 +59,20 @@ fn whole_frequencies_are_the_index_and_others_are_numbered() {
     assert!(table.answer.columns[1].why.contains("not whole"));
 }
 
+/// Old programs end a text with Ctrl-Z, and may write line ends twice.
+#[test]
+fn a_text_of_dos_ends_with_its_mark() {
+    for text in [
+        "# Hz S RI R 50\r\n1 2 3\r\n2 4 5\r\n\u{1a}",
+        "# Hz S RI R 50\r\n1 2 3\r\n2 4 5\u{1a}\u{1a}\r\n",
+        "# Hz S RI R 50\r\r\n1 2 3\r\r\n2 4 5\r\r\n",
+    ] {
+        let table = &read(text, 1)[0];
+        assert_eq!(table.cells("frequency"), ["1", "2"], "{text:?}");
+        assert_eq!(numbers(table, "s11_im"), [3.0, 5.0], "{text:?}");
+    }
+}
+
 #[test]
 fn option_lines_have_defaults_any_order_and_any_case() {
     let expected = |table: &Table| {

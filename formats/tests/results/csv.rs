@@ -169,6 +169,46 @@ fn signs_of_comparisons_and_limits_that_are_none() {
     assert!(warnings.iter().any(|told| told.ends_with("are not known, in line 8")), "{warnings:?}");
 }
 
+/// A column of results may have the values.
+#[test]
+fn results_that_are_numbers_are_values() {
+    let (found, warnings) = plain("Serial,Test,Result,Low,High,Unit\nSN1,Vout,5.01,4.9,5.1,V\n");
+    let [(result, steps)] = &found[..] else { panic!("{} results", found.len()) };
+    assert_eq!((result.serial_number.as_deref(), status_of(result)), (Some("SN1"), "PASSED"));
+    assert_eq!(shown(steps), ["Vout PASSED"]);
+    assert_eq!(
+        entry(&steps[0], 0),
+        "highLimit=5.1 lowLimit=4.9 measurement=5.01 name=Vout status=Passed units=V"
+    );
+    assert!(warnings.iter().all(|told| !told.contains("no limits")), "{warnings:?}");
+    // A status beside it, and a value that is missing.
+    let (found, _) = plain(
+        "Serial,Test,Result,Low,High,Status\nSN1,Vout,5.01,4.9,5.1,FAIL\nSN1,Iout,n/a,0,1,Skipped\n\
+         SN1,Uin,1,0,2,PASS\n",
+    );
+    assert_eq!(found.len(), 1);
+    assert_eq!(shown(&found[0].1), ["Vout FAILED", "Iout SKIPPED", "Uin PASSED"]);
+    // A column of verdicts is none of values, also as numbers, and limits without values are told.
+    for verdicts in [["PASS", "FAIL"], ["1", "0"]] {
+        let [first, second] = verdicts;
+        let (found, warnings) = plain(&format!(
+            "Serial,Test,Result,Low,High\nSN1,Vout,{first},4.9,5.1\nSN2,Vout,{second},4.9,5.1\n"
+        ));
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            found.iter().map(|(result, _)| status_of(result)).collect::<Vec<_>>(),
+            ["PASSED", "FAILED"]
+        );
+        let part = "no limits are read from \"Low\" and \"High\"";
+        assert!(warnings.iter().any(|told| told.contains(part)), "{warnings:?}");
+    }
+    // The options decide.
+    let options = ImportOptions::new().map("measurement", "");
+    let text = "Serial,Test,Result,Low\nSN1,Vout,5.01,4.9\n";
+    let (found, _) = results(text, &options);
+    assert_eq!(shown(&found[0].1), ["Low DONE"]);
+}
+
 #[test]
 fn rows_above_those_of_units() {
     let (found, _) = plain(

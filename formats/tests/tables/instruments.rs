@@ -338,6 +338,82 @@ fn segments_of_an_oscilloscope_are_as_its_header_lists_them() {
     assert_eq!(numbers, ["1", "1", "2", "2", "1", "1", "2", "2"].map(|at| Some(at.to_owned())));
 }
 
+/// A list of many segments is longer than what is read at first.
+#[test]
+fn a_header_may_be_long() {
+    const SEGMENTS: usize = 5_000;
+    let (_store, session) = session();
+    let mut text = format!("LECROYWS434,1,Waveform\r\nSegments,{SEGMENTS},SegmentSize,2\r\n");
+    text += "Segment,TrigTime,TimeSinceSegment1\r\n";
+    for at in 1..=SEGMENTS {
+        text += &format!("#{at},31-Jan-2024 14:05:10,{}\r\n", at - 1);
+    }
+    assert!(text.len() > 64 * 1024);
+    text += "Time,Ampl\r\n";
+    text += &"0,0.5\r\n1,0.25\r\n".repeat(SEGMENTS);
+    let answer = import(&session, ImportTableRequest::new(), &text);
+    assert!(answer.warnings[0].starts_with("read as LECROY "), "{:?}", answer.warnings);
+    assert_eq!(answer.row_count, 2 * SEGMENTS as i64);
+    let control = Control::default();
+    let stream = session.scan(&answer.id.unwrap(), ScanRequest::new(), &control).unwrap();
+    let batch = stream.map(Result::unwrap).last().unwrap();
+    let rows = stationdb::tables::readers::batch_rows(&batch);
+    let cell = |at: usize| rows.last().unwrap()[at].as_deref();
+    assert_eq!((cell(1), cell(3), cell(5)), (Some("5000"), Some("4999"), Some("0.25")));
+    // A header without end.
+    let text = "LECROYWS434,1,Waveform\nSegment,a\n".to_owned()
+        + &format!("note,{}\n", "x".repeat(500)).repeat(10_000);
+    let error = session
+        .import_csv(ImportTableRequest::new(), &mut text.as_bytes(), &Control::default())
+        .unwrap_err();
+    assert!(error.message().contains("first 4 MiB have no rows"), "{error}");
+}
+
+/// A number that instruments write instead of a value is told where no preset says that it is one.
+#[test]
+fn numbers_for_no_value_are_told_or_null() {
+    let (_store, session) = session();
+    let text = "t,ohms\n1,50.5\n2,+9.9E+37\n";
+    let answer = import(&session, ImportTableRequest::new(), text);
+    let told = answer.warnings.join("\n");
+    assert!(told.contains("\"+9.9E+37\" in line 3") && told.contains("nullTexts"), "{told}");
+    assert_eq!(answer.columns[2].null_count, 0);
+    let request = ImportTableRequest::new().null_texts(["+9.9E+37"]);
+    let answer = import(&session, request, text);
+    assert_eq!((answer.columns[2].null_count, answer.warnings.len()), (1, 0));
+    // With a preset, also behind the first rows, and nullTexts decides.
+    let head = "x-axis,1\nsecond,Ohm\n";
+    let text = format!("{head}{}2,9.91E+37\n", "1,2.5\n".repeat(20_000));
+    let answer = import(&session, ImportTableRequest::new(), &text);
+    assert_eq!(answer.columns[2].null_count, 1);
+    assert!(answer.warnings[0].contains("9.91E+37 are null"), "{:?}", answer.warnings);
+    let answer = import(&session, ImportTableRequest::new().null_texts([""; 0]), &text);
+    assert_eq!(answer.columns[2].null_count, 0);
+    assert!(!answer.warnings[0].contains("9.91E+37"), "{:?}", answer.warnings);
+}
+
+/// A quote in a value that does not begin with one is kept, and told once.
+#[test]
+fn quotes_in_values_are_kept_and_told() {
+    let (_store, session) = session();
+    let late = format!("i,note\n{}2,3.5\" probe\n3,=\"x\"\n", "1,ok\n".repeat(400_000));
+    for (text, line) in [
+        ("i,note\n1,3.5\" probe\n2,\"a\" \n", Some(2)),
+        ("i,3.5\" probe\n1,a\n", Some(1)),
+        ("i, \"note\" \n1, \"a\"\n", None),
+        (&late, Some(400_002)),
+    ] {
+        let warnings = import(&session, ImportTableRequest::new(), text).warnings;
+        let told = line.map(|line| {
+            format!(
+                "line {line} has a quote in a value that does not begin with one; such quotes are \
+                 kept as they are"
+            )
+        });
+        assert_eq!(warnings, told.into_iter().collect::<Vec<_>>());
+    }
+}
+
 /// Numbers of a file of which each has its unit behind it become those of the column's unit.
 #[test]
 fn numbers_with_units_of_other_prefixes_are_converted() {
@@ -367,6 +443,11 @@ fn numbers_with_units_of_other_prefixes_are_converted() {
         (
             text(&vec!["1 V"; 20_000]) + "9,2 A,1/31/2024 14:05:10,0\n",
             "\"2 A\" is no number in \"V\"",
+        ),
+        // A number without its unit may be one in any.
+        (
+            text(&vec!["12.3 mV"; 20_000]) + "9,12.4,1/31/2024 14:05:10,0\n",
+            "\"12.4\" is no number in \"mV\"",
         ),
     ] {
         let request = if text.len() < 1000 { again() } else { ImportTableRequest::new() };

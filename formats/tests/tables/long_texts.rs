@@ -84,7 +84,7 @@ fn of_several_faults_the_first_is_told_with_its_line() {
         (40_003, "x,none", "\"none\""),
         (40_003, "x", "2 values"),
         (40_003, "x,1,2", "more than 3"),
-        (40_003, "x\"y,1", "quote inside"),
+        (40_003, "x\"y,none", "\"none\""),
         (40_003, "\"x\"y,1", "closing quote"),
         (40_003, "x\0,1", "NUL"),
         (40_003, "\"x,1", "closing quote"),

@@ -9,21 +9,25 @@ use stationdb::tables::readers::ticks;
 use stationdb::tables::{Column, ColumnType, DataType};
 use stationdb::{Error, Result};
 
+use super::names::Named;
 use crate::moment;
 use crate::options::ImportOptions;
 
-const INTERVALS: [&str; 9] = [
-    "sample interval",
-    "sampling interval",
+/// Keys without their blanks, their unit, and what separates them from values.
+const INTERVALS: [&str; 11] = [
+    "sampleinterval",
+    "samplinginterval",
     "sampling",
-    "sampling period",
+    "sampleperiod",
+    "samplingperiod",
     "xinc",
     "xincrement",
     "increment",
+    "hresolution",
     "tinc",
     "dt",
 ];
-const RATES: [&str; 2] = ["sample rate", "sampling rate"];
+const RATES: [&str; 2] = ["samplerate", "samplingrate"];
 const STARTS: [&str; 4] = ["xorg", "xorigin", "start", "t0"];
 
 /// The times of rows at equal steps.
@@ -95,17 +99,39 @@ pub(super) fn is_quantity(text: &str) -> bool {
     quantity(text).is_some()
 }
 
-/// The pairs of a header with one of these keys, in the order of the keys.
-fn found<'p>(
-    properties: &'p BTreeMap<String, String>,
+/// A pair of a header.
+#[derive(Clone, Debug)]
+struct Pair<'p> {
+    key: &'p str,
+    text: &'p str,
+    /// The key without its blanks and its unit, in lower case.
+    plain: String,
+    /// The unit in brackets at the end of the key.
+    unit: Option<String>,
+}
+
+impl<'p> Pair<'p> {
+    fn new(key: &'p str, text: &'p str) -> Self {
+        let Named { name, unit, .. } = Named::with_unit(key.trim_end_matches([':', '=', ' ']));
+        let plain = name.chars().filter(|one| !one.is_whitespace()).collect::<String>();
+        Self { key, text, plain: plain.to_lowercase(), unit }
+    }
+
+    /// The number, with the unit of the key if it has none of its own.
+    fn quantity(&self) -> Option<Quantity> {
+        match (quantity(self.text)?, &self.unit) {
+            (Quantity::Number(_), Some(unit)) => quantity(&format!("{} {unit}", self.text)),
+            (found, _) => Some(found),
+        }
+    }
+}
+
+/// The pairs with one of these keys, in the order of the keys.
+fn found<'a, 'p>(
+    pairs: &'a [Pair<'p>],
     keys: &'static [&'static str],
-) -> impl Iterator<Item = (&'p str, &'p str)> + Clone {
-    keys.iter().flat_map(move |wanted| {
-        properties.iter().filter_map(move |(key, text)| {
-            let is_key = key.trim_end_matches([':', '=', ' ']).eq_ignore_ascii_case(wanted);
-            is_key.then_some((key.as_str(), text.as_str()))
-        })
-    })
+) -> impl Iterator<Item = &'a Pair<'p>> + Clone {
+    keys.iter().flat_map(move |wanted| pairs.iter().filter(move |pair| pair.plain == *wanted))
 }
 
 impl Clock {
@@ -156,20 +182,22 @@ impl Clock {
         properties: &BTreeMap<String, String>,
     ) -> (Option<Self>, Option<String>) {
         // The unit says what a number is, and the key if there is none.
-        let read = |text: &str, is_rate: bool| match quantity(text)? {
+        let pairs = properties.iter().map(|(key, text)| Pair::new(key, text));
+        let pairs: Vec<Pair<'_>> = pairs.collect();
+        let read = |pair: &Pair<'_>, is_rate: bool| match pair.quantity()? {
             Quantity::Number(value) if !is_rate => Some(value),
             Quantity::Number(value) | Quantity::Hertz(value) => Some(value.recip()),
             Quantity::Seconds(value) | Quantity::Duration(value) => Some(value),
         };
-        let intervals = found(properties, &INTERVALS).map(|pair| (pair, false));
-        let mut all = intervals.chain(found(properties, &RATES).map(|pair| (pair, true)));
+        let intervals = found(&pairs, &INTERVALS).map(|pair| (pair, false));
+        let mut all = intervals.chain(found(&pairs, &RATES).map(|pair| (pair, true)));
         let first = all.clone().next();
-        let interval = all.find_map(|((key, text), is_rate)| {
-            let interval = read(text, is_rate)?;
-            (interval.is_finite() && interval > 0.0).then_some((key, interval))
+        let interval = all.find_map(|(pair, is_rate)| {
+            let interval = read(pair, is_rate)?;
+            (interval.is_finite() && interval > 0.0).then_some((pair.key, interval))
         });
         let Some((key, interval)) = interval else {
-            let told = first.map(|((key, text), _)| {
+            let told = first.map(|(Pair { key, text, .. }, _)| {
                 format!(
                     "{key:?} is {text:?}, which is no interval of rows that is read, so there is no \
                      column of times; sampleInterval says it"
@@ -177,14 +205,14 @@ impl Clock {
             });
             return (None, told);
         };
-        let starts = || found(properties, &STARTS);
-        let start = starts().find_map(|(key, text)| match quantity(text)? {
-            Quantity::Number(start) | Quantity::Seconds(start) => Some((key, start)),
+        let starts = || found(&pairs, &STARTS);
+        let start = starts().find_map(|pair| match pair.quantity()? {
+            Quantity::Number(start) | Quantity::Seconds(start) => Some((pair.key, start)),
             Quantity::Duration(_) | Quantity::Hertz(_) => None,
         });
         let begins = match (start, starts().next()) {
             (Some((key, _)), _) => format!("{key:?}"),
-            (None, Some((key, text))) => {
+            (None, Some(Pair { key, text, .. })) => {
                 format!("0, as {key:?} is {text:?}, which is no number of seconds,")
             }
             (None, None) => "0".to_owned(),
@@ -291,6 +319,12 @@ mod tests {
             ("dt=0.5;Start=14:05:10", Some((0.0, 0.5)), "as \"Start\" is \"14:05:10\""),
             ("dt=0.5;Start=9000 Hz", Some((0.0, 0.5)), "as \"Start\" is \"9000 Hz\""),
             ("dt=0.5;t0=2024-01-31 12:00:30", Some((0.0, 0.5)), "no number of seconds"),
+            ("SampleRate=1000", Some((0.0, 0.001)), "goes on by \"SampleRate\""),
+            ("HResolution=2.5e-4", Some((0.0, 0.00025)), "goes on by \"HResolution\""),
+            ("Sample Interval (ms)=2", Some((0.0, 0.002)), "goes on by \"Sample Interval (ms)\""),
+            ("Sample Interval (s)=5 ms", Some((0.0, 0.005)), "goes on by"),
+            ("Sampling Rate [kHz]=4;Start (ms)=-2", Some((-0.002, 0.00025)), "\"Start (ms)\""),
+            ("Sampling Rate [furlongs]=4", None, "\"4\", which is no interval"),
             ("Sampling=fast", None, "\"Sampling\" is \"fast\", which is no interval"),
             ("Sampling=00:00:00", None, "no interval of rows that is read"),
             ("Start=1", None, ""),

@@ -64,6 +64,8 @@ pub(super) struct Layout {
     pub(super) has_units: bool,
     /// Texts that mean that there is no value.
     pub(super) nulls: Vec<String>,
+    /// Whether the numbers that instruments of SCPI write instead of a value are null.
+    pub(super) has_scpi_nulls: bool,
     /// Whether a line that begins with a letter ends the rows.
     pub(super) has_blocks: bool,
     /// Columns of numbers that may begin with zeros, with their types.
@@ -74,30 +76,36 @@ pub(super) struct Layout {
     pub(super) assumed: Vec<String>,
 }
 
-fn is_value(text: &str, preset: &Preset) -> bool {
+fn is_number(text: &str) -> bool {
+    number(text, false).is_some() || number(text, true).is_some()
+}
+
+fn is_time(text: &str, preset: &Preset) -> bool {
     let is_time_of_day = || {
         text.contains(':')
             && text.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
     };
-    number(text, false).is_some()
-        || number(text, true).is_some()
-        || moment::is_time(text)
+    moment::is_time(text)
         || preset.date_order.is_some() && moment::parse_told(text, preset.date_order).is_some()
+        || is_time_of_day()
+}
+
+fn is_value(text: &str, preset: &Preset) -> bool {
+    is_number(text)
+        || is_time(text, preset)
         || preset.has_units && has_unit_behind(text)
         || cells::parse_bool(text).is_some()
-        || is_time_of_day()
         || preset.nulls.contains(&text)
 }
 
 /// Whether fields are a row: the first one that is not empty, and at least half of them, are
 /// values, and one is no text that means null.
 fn is_row(fields: &[String], preset: &Preset) -> bool {
-    let full: Vec<&str> =
-        fields.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-    let values = full.iter().filter(|text| is_value(text, preset)).count();
-    full.first().is_some_and(|text| is_value(text, preset))
-        && (2 * values >= full.len() || preset.has_texts)
-        && full.iter().any(|text| is_value(text, preset) && !preset.nulls.contains(text))
+    let full = || fields.iter().map(String::as_str).filter(|text| !text.is_empty());
+    let values = || full().filter(|text| is_value(text, preset)).count();
+    full().next().is_some_and(|text| is_value(text, preset))
+        && (preset.has_texts || 2 * values() >= full().count())
+        && full().any(|text| is_value(text, preset) && !preset.nulls.contains(&text))
 }
 
 /// The first line of the rows: it and the next one are rows.
@@ -119,10 +127,7 @@ fn rows_from<'f>(
 }
 
 /// The separator that splits the most values off the rows.
-fn separator_of(lines: &[Line<'_>], preset: &Preset, options: &ImportOptions) -> u8 {
-    if let Some(separator) = options.separator {
-        return separator;
-    }
+fn separator_of(lines: &[Line<'_>], preset: &Preset) -> u8 {
     let mut best = (0, b',');
     for separator in SEPARATORS {
         let fields = fields_of(lines, separator);
@@ -155,6 +160,8 @@ fn cut(text: &str) -> String {
 /// The properties that lines of a header are.
 struct Properties {
     all: BTreeMap<String, String>,
+    /// The first line of the header.
+    first_line: u64,
     /// Lines that are none, because there are too many.
     dropped: u64,
 }
@@ -178,7 +185,7 @@ impl Properties {
 
     /// Adds what a line of the header says.
     fn add_line(&mut self, line: &Fields, preset: &Preset, end: Option<usize>) {
-        let is_first = line.number == 1 && !preset.keys.is_empty();
+        let is_first = line.number == self.first_line && !preset.keys.is_empty();
         let mut fields: Vec<&str> = line.all.iter().map(String::as_str).collect();
         fields.truncate(end.unwrap_or(fields.len()));
         if is_first {
@@ -258,6 +265,33 @@ fn has_units(fields: &[String], names: &[String]) -> bool {
         && count(fields) > 0
 }
 
+/// A key of a header and its value, if a line has nothing else.
+fn pair(fields: &[String]) -> Option<(&str, &str)> {
+    let mut full = fields.iter().map(String::as_str).filter(|text| !text.is_empty());
+    let pair = full.next().zip(full.next())?;
+    full.next().is_none().then_some(pair)
+}
+
+/// Whether a line above rows belongs to the header, and names no columns: behind its key it has times
+/// alone, or it has a number as the lines above it have. A number of one or two digits may be the name of
+/// a channel, and spreadsheets have names of all kinds.
+fn is_of_header(lines: &[Fields], at: usize, preset: &Preset) -> bool {
+    let fields = |at: usize| lines.get(at).map(|line| &line.all[..]).unwrap_or_default();
+    let mut full = fields(at).iter().filter(|text| !text.is_empty());
+    let Some(key) = full.next().filter(|_| preset.serial.is_none()) else { return false };
+    let is_key = |text: &str| !is_value(text, preset);
+    let is_channel =
+        |text: &str| text.len() <= 2 && text.bytes().all(|digit| digit.is_ascii_digit());
+    let has_times = full.clone().next().is_some() && full.all(|text| is_time(text, preset));
+    let has_number = || {
+        let above = at.checked_sub(1).and_then(|above| pair(fields(above)));
+        let is_value = |value: &str| is_number(value) && !is_channel(value);
+        pair(fields(at)).is_some_and(|(_, value)| is_value(value))
+            && above.is_some_and(|(key, _)| is_key(key))
+    };
+    is_key(key) && (has_times || has_number())
+}
+
 /// `has_values` tells whether rows have values in a column.
 fn heads<'f>(
     lines: &'f [Fields],
@@ -268,16 +302,15 @@ fn heads<'f>(
 ) -> Result<Heads<'f>> {
     let row_line = lines.get(at).map_or(1, |line| line.number);
     let fields = |at: usize| lines.get(at).map(|line| &line.all[..]).unwrap_or_default();
+    let without_names = |above: usize| Heads {
+        columns: Vec::new(),
+        names_line: row_line,
+        above: lines.get(..above).unwrap_or_default(),
+        beside: Vec::new(),
+        units_line: None,
+    };
     if preset.from > 0 || !preset.names.is_empty() || options.header == Some(false) {
-        let above = lines.get(..if preset.from > 0 { 0 } else { at }).unwrap_or_default();
-        let columns = Vec::new();
-        return Ok(Heads {
-            columns,
-            names_line: row_line,
-            above,
-            beside: Vec::new(),
-            units_line: None,
-        });
+        return Ok(without_names(if preset.from > 0 { 0 } else { at }));
     }
     let found = || usize::from(at > 1 && has_units(fields(at - 1), fields(at - 2)));
     let below = match (options.units_line, preset.below) {
@@ -294,6 +327,9 @@ fn heads<'f>(
             ),
         ));
     };
+    if below == 0 && options.header.is_none() && is_of_header(lines, names_at, preset) {
+        return Ok(without_names(at));
+    }
     let strip = |text: &String| text.strip_prefix(preset.prefix).unwrap_or(text).trim().to_owned();
     let mut texts: Vec<String> = fields(names_at).iter().map(strip).collect();
     let units = if below > 0 { fields(names_at + 1) } else { &[] };
@@ -327,31 +363,38 @@ fn heads<'f>(
     Ok(Heads { columns, names_line, above, beside, units_line })
 }
 
-/// Finds the layout of a file that begins with these lines.
+/// The error of a file that begins with these lines, and has no rows.
+pub(super) fn no_rows(lines: &[Line<'_>], preset: &Preset) -> Error {
+    let what = format!(
+        "the file has the beginning of {}, and its first {} MiB have no rows of numbers; set preset \
+         to {NONE} to read it as plain CSV",
+        preset.name,
+        limits::HEADER_BYTES >> 20
+    );
+    invalid(lines.first().map_or(1, |line| line.number), what)
+}
+
+/// Finds the layout of a file that begins with these lines; `None` if there are no rows in them. The
+/// separator is found, too, unless it is named.
 ///
 /// # Errors
-/// `InvalidArgument` with the line where no rows or no names are found.
+/// `InvalidArgument` with the line where no names are found.
 pub(super) fn find(
     lines: &[Line<'_>],
     preset: &'static Preset,
+    separator: Option<u8>,
     options: &ImportOptions,
-) -> Result<Layout> {
+) -> Result<Option<Layout>> {
     let first_line = lines.first().map_or(1, |line| line.number);
-    let separator = separator_of(lines, preset, options);
+    let separator = separator.unwrap_or_else(|| separator_of(lines, preset));
     let fields = fields_of(lines, separator);
-    let Some(at) = first_row(&fields, preset) else {
-        let what = format!(
-            "the file has the beginning of {}, and its first 64 KiB have no rows of numbers; set \
-             preset to {NONE} to read it as plain CSV",
-            preset.name
-        );
-        return Err(invalid(first_line, what));
-    };
+    let Some(at) = first_row(&fields, preset) else { return Ok(None) };
     let rows: Vec<&[String]> = rows_from(&fields, at, preset).collect();
     let has_values =
         |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|text| !text.is_empty()));
     let heads = heads(&fields, at, preset, options, &has_values)?;
-    let mut properties = Properties { all: BTreeMap::new(), dropped: 0 };
+    let header_line = fields.first().map_or(first_line, |line| line.number);
+    let mut properties = Properties { all: BTreeMap::new(), first_line: header_line, dropped: 0 };
     let segments =
         if preset.has_segments { Segments::of_header(heads.above, options)? } else { None };
     for line in heads.above {
@@ -435,7 +478,7 @@ pub(super) fn find(
     let millis = millis.filter(|at| *at > 0 && !preset.millis.is_empty() && is_number_at(*at));
     zeros.extend(millis.map(|_| (preset.millis.to_owned(), DataType::Int64)));
     let row = fields.get(at);
-    Ok(Layout {
+    Ok(Some(Layout {
         separator,
         from: preset.from,
         width: columns.len() + preset.from,
@@ -450,10 +493,11 @@ pub(super) fn find(
         has_units: preset.has_units,
         has_blocks: preset.has_blocks,
         nulls: preset.nulls.iter().map(|text| (*text).to_owned()).collect(),
+        has_scpi_nulls: has_scpi_nulls(preset, options),
         zeros,
         millis: millis.map(|at| (preset.from + at - 1, preset.from + at)),
         assumed,
-    })
+    }))
 }
 
 /// A column of rows that no line names, with the name that the preset has for it.
@@ -498,6 +542,11 @@ fn units_above(columns: &mut [Named], above: &[Fields], preset: &Preset) {
     }
 }
 
+/// Whether numbers of SCPI are null: in the presets of their makers, unless the request names what is.
+fn has_scpi_nulls(preset: &Preset, options: &ImportOptions) -> bool {
+    preset.has_scpi_nulls && options.null_texts.is_none()
+}
+
 /// What the report says of a layout.
 fn told(
     preset: &Preset,
@@ -526,6 +575,9 @@ fn told(
     }
     if let Some(line) = heads.units_line {
         parts.push(format!("line {line} has the units; unitsLine decides"));
+    }
+    if has_scpi_nulls(preset, options) {
+        parts.push("the numbers 9.9E+37, -9.9E+37 and 9.91E+37 are null; nullTexts decides".into());
     }
     let how = if options.preset.is_some() { "asked for" } else { "found by its first lines" };
     format!("read as {} ({how}): {}; preset {NONE} reads plain CSV", preset.name, parts.join(", "))

@@ -40,6 +40,8 @@ pub(in crate::csv) struct Preset {
     pub(super) value_at: Option<usize>,
     /// Texts that mean that there is no value.
     pub(super) nulls: &'static [&'static str],
+    /// Whether the numbers that instruments of SCPI write instead of a value are null.
+    pub(super) has_scpi_nulls: bool,
     /// Whether numbers may begin with zeros.
     pub(super) has_zeros: bool,
     /// The order of year, month and day in dates, where others may read them otherwise.
@@ -74,6 +76,7 @@ const ANY: Preset = Preset {
     keys: &[],
     value_at: None,
     nulls: &[],
+    has_scpi_nulls: false,
     has_zeros: false,
     date_order: None,
     has_units: false,
@@ -122,6 +125,7 @@ const PRESETS: &[Preset] = &[
         starts: &["x-axis"],
         seconds: &["second"],
         below: Some(1),
+        has_scpi_nulls: true,
         ..ANY
     },
     Preset {
@@ -130,6 +134,7 @@ const PRESETS: &[Preset] = &[
         heads: &["XInc", "XOrg"],
         names: &["time", "value"],
         unit_keys: &["XUnits", "YUnits"],
+        has_scpi_nulls: true,
         ..ANY
     },
     Preset { name: "RIGOL", starts: &["X"], seconds: &["Sequence", "Second"], ..ANY },
@@ -236,6 +241,7 @@ const PRESETS: &[Preset] = &[
         name: "KEITHLEY",
         starts: &["Model", "MODEL", "Instrument", "INSTRUMENT", "Buffer", "Index"],
         marks: &["Reading", "Unit", "Seconds"],
+        has_scpi_nulls: true,
         date_order: Some(DateOrder::MonthFirst),
         has_texts: true,
         ..ANY
@@ -252,6 +258,7 @@ const PRESETS: &[Preset] = &[
         name: "KEYSIGHT_BENCHVUE",
         starts: &["BenchVue", "Keysight BenchVue", "Keysight Technologies", "Name:"],
         marks: &["BenchVue", "Time"],
+        has_scpi_nulls: true,
         date_order: Some(DateOrder::MonthFirst),
         ..ANY
     },

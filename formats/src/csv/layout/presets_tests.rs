@@ -166,6 +166,7 @@ fn plants(preset: &Preset) -> Vec<(String, Preset)> {
     add("lines below".to_owned(), preset.below.is_some(), &|p| p.below = None);
     add("tail".to_owned(), !preset.tail.is_empty(), &|p| p.tail = &[]);
     add("place of values".to_owned(), preset.value_at.is_some(), &|p| p.value_at = None);
+    add("numbers of SCPI".to_owned(), preset.has_scpi_nulls, &|p| p.has_scpi_nulls = false);
     add("zeros".to_owned(), preset.has_zeros, &|p| p.has_zeros = false);
     add("order of dates".to_owned(), preset.date_order.is_some(), &|p| p.date_order = None);
     add("units".to_owned(), preset.has_units, &|p| p.has_units = false);

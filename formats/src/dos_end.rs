@@ -1,9 +1,9 @@
 //! The end of a text of DOS: programs of that time end a file with the byte 0x1A, and fill its last
 //! sector with more of them.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
-use super::utf16::some;
+use crate::reading::{filled, some};
 
 /// The byte of Ctrl-Z.
 const MARK: u8 = 0x1a;
@@ -11,9 +11,31 @@ const MARK: u8 = 0x1a;
 /// a part of it.
 const HELD_MAX: usize = 64 * 1024;
 
+/// Whether a byte may stand behind a mark that ends a text.
+fn may_be_behind(byte: u8) -> bool {
+    matches!(byte, MARK | b'\r' | b'\n')
+}
+
+/// Bytes of the text of an input, from its start, without the marks at its end. The input is at its
+/// start afterwards.
+pub(crate) fn text_len(input: &mut (impl Read + Seek)) -> io::Result<u64> {
+    let len = input.seek(SeekFrom::End(0))?;
+    // With one byte more than can be the end, what is before it is known, too.
+    let from = len.saturating_sub(HELD_MAX as u64 + 1);
+    input.seek(SeekFrom::Start(from))?;
+    let mut last = vec![0; usize::try_from(len - from).unwrap_or_default()];
+    let count = filled(input, &mut last)?;
+    last.truncate(count);
+    input.seek(SeekFrom::Start(0))?;
+    let other = last.iter().rposition(|byte| !may_be_behind(*byte)).map_or(0, |at| at + 1);
+    let behind = last.get(other..).unwrap_or_default();
+    let mark = memchr::memchr(MARK, behind).filter(|at| behind.len() - at <= HELD_MAX);
+    Ok(mark.map_or(len, |at| from + (other + at) as u64))
+}
+
 /// The text of an input without the marks at its end. A mark with anything but line ends and marks
 /// behind it stays.
-pub(super) fn without_mark<'r>(input: impl Read + 'r) -> impl Read + 'r {
+pub(crate) fn without_mark<'r>(input: impl Read + 'r) -> impl Read + 'r {
     Text { input, held: Vec::new(), looked: 0, free: 0 }
 }
 
@@ -67,7 +89,7 @@ impl<R: Read> Text<R> {
     /// Finds whether a mark ends the text, and drops it then; reads more where that is unknown.
     fn look(&mut self) -> io::Result<()> {
         let rest = self.held.get(self.looked..).unwrap_or_default();
-        let other = rest.iter().position(|byte| !matches!(*byte, MARK | b'\r' | b'\n'));
+        let other = rest.iter().position(|byte| !may_be_behind(*byte));
         match other.map(|at| self.looked + at) {
             Some(at) => {
                 let behind = self.held.get(at..).unwrap_or_default();
@@ -97,7 +119,8 @@ impl<R: Read> Text<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv::utf16::tests::Slow;
+    use crate::reading::Slow;
+    use std::io::Cursor;
 
     fn read(bytes: &[u8]) -> Vec<u8> {
         let mut found = Vec::new();
@@ -107,6 +130,7 @@ mod tests {
             found.push(text);
         }
         let first = found.pop().unwrap();
+        assert_eq!(text_len(&mut Cursor::new(bytes)).unwrap(), first.len() as u64, "{bytes:?}");
         assert!(found.iter().all(|other| *other == first), "{found:?}");
         first
     }
@@ -138,6 +162,7 @@ mod tests {
     fn more_marks_than_are_held_stay() {
         for (len, is_end) in [(HELD_MAX, true), (3 * HELD_MAX, false)] {
             let bytes = vec![MARK; len];
+            assert_eq!(text_len(&mut Cursor::new(&bytes)).unwrap() == 0, is_end, "{len}");
             let mut text = Vec::new();
             without_mark(&bytes[..]).read_to_end(&mut text).unwrap();
             assert_eq!(text.is_empty(), is_end, "{len}: {}", text.len());
