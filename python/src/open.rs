@@ -1,5 +1,6 @@
 //! The state of an open store, and of the handles on it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -242,6 +243,7 @@ pub struct TransactionSlot {
     pub signals: Signals,
     transaction: Mutex<Option<Arc<OwnedTransaction>>>,
     thread: Mutex<ThreadId>,
+    is_committed: AtomicBool,
 }
 
 impl TransactionSlot {
@@ -250,7 +252,17 @@ impl TransactionSlot {
             signals,
             transaction: Mutex::new(Some(Arc::new(transaction))),
             thread: Mutex::new(thread::current().id()),
+            is_committed: AtomicBool::new(false),
         }
+    }
+
+    /// Remembers that its commit took effect.
+    pub fn note_commit(&self) {
+        self.is_committed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_committed(&self) -> bool {
+        self.is_committed.load(Ordering::Relaxed)
     }
 
     /// The transaction, for a call of this thread.

@@ -363,19 +363,30 @@ impl SessionCore {
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let _call = self.caller.open.call(py)?;
         let slot = self.caller.transaction.as_ref();
-        match slot.and_then(|slot| slot.take()) {
-            None => Err(ended(py)),
-            Some(transaction) => match Arc::into_inner(transaction) {
-                Some(transaction) => short(py, || transaction.commit()),
-                None => Err(raised(
-                    py,
-                    &Error::conflict(
-                        "another call of the transaction works, so it was rolled back; let its \
-                         calls end before its block",
-                    ),
-                )),
-            },
-        }
+        let Some((slot, transaction)) = slot.and_then(|slot| Some((slot, slot.take()?))) else {
+            return Err(ended(py));
+        };
+        let Some(transaction) = Arc::into_inner(transaction) else {
+            let told = "another call of the transaction works, so it was rolled back; let its \
+                        calls end before its block";
+            return Err(raised(py, &Error::conflict(told)));
+        };
+        short(py, || {
+            transaction.commit()?;
+            slot.note_commit();
+            Ok(())
+        })
+    }
+
+    /// Whether the commit of the transaction took effect.
+    #[getter]
+    fn is_committed(&self) -> bool {
+        self.caller.transaction.as_ref().is_some_and(|slot| slot.is_committed())
+    }
+
+    /// Refuses a write that would wait for a transaction of this thread.
+    fn check_writable(&self, py: Python<'_>) -> PyResult<()> {
+        self.caller.refuse_own_transaction(py)
     }
 
     /// Takes the transaction back. Does nothing if it has ended.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDate, PyDateTime, PyDict, PyFloat, PyInt, PyMapping, PySequence, PyString,
 };
-use stationdb::chrono::{DateTime, NaiveDate, Utc};
+use stationdb::chrono::NaiveDate;
 use stationdb_sql::datafusion::common::{ParamValues, ScalarValue};
 use stationdb_sql::{Asked, Limits, Options, Sql, Statement};
 
@@ -35,17 +36,10 @@ fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         Ok(ScalarValue::Float64(Some(value.extract()?)))
     } else if value.is_instance_of::<PyString>() {
         Ok(ScalarValue::Utf8(Some(value.extract()?)))
-    } else if value.is_instance_of::<PyDateTime>() {
-        let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
-        if value.getattr("tzinfo")?.is_none() {
-            let told = format!(
-                "the parameter {name} has no time zone; give datetime.now(timezone.utc), or \
-                 value.astimezone()"
-            );
-            return Err(invalid(py, told));
-        }
-        let time: DateTime<Utc> = value.call_method1("astimezone", (utc,))?.extract()?;
-        Ok(ScalarValue::TimestampMicrosecond(Some(time.timestamp_micros()), Some("UTC".into())))
+    } else if let Some(nanos) = nanoseconds(name, value)? {
+        moment(nanos).ok_or_else(|| {
+            invalid(py, format!("the parameter {name} is a time that is too far away"))
+        })
     } else if value.is_instance_of::<PyDate>() {
         let date: NaiveDate = value.extract()?;
         let days = date.signed_duration_since(NaiveDate::default()).num_days();
@@ -64,7 +58,28 @@ fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     }
 }
 
-/// A number, text or bool of numpy as one of Python. Its times have no zone, and are none.
+/// Nanoseconds since 1970 of a time of Python, pandas or numpy; `None` for another value.
+fn nanoseconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<i128>> {
+    let py = value.py();
+    if !value.is_instance_of::<PyDateTime>() && value.get_type().module()? != "numpy" {
+        return Ok(None);
+    }
+    let axis = py.import(intern!(py, "stationdb._axis"))?;
+    let told = format!("the parameter {name}");
+    axis.call_method1(intern!(py, "moment"), (value, told))?.extract()
+}
+
+/// A time in microseconds, or in nanoseconds where it has some.
+fn moment(nanos: i128) -> Option<ScalarValue> {
+    let zone = Some("UTC".into());
+    Some(if nanos % 1_000 == 0 {
+        ScalarValue::TimestampMicrosecond(Some(i64::try_from(nanos / 1_000).ok()?), zone)
+    } else {
+        ScalarValue::TimestampNanosecond(Some(i64::try_from(nanos).ok()?), zone)
+    })
+}
+
+/// A number, text or bool of numpy as one of Python.
 fn of_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let kind = value.get_type();
     if kind.module()? != "numpy" || !value.hasattr("item")? {

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PySchema;
 use pyo3_arrow::buffer::PyArrowBuffer;
 use pyo3_arrow::input::AnyRecordBatch;
-use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
+use stationdb::arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+    RecordBatchReader,
+};
 use stationdb::arrow::buffer::Buffer;
 use stationdb::arrow::datatypes::{
     DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef,
@@ -30,30 +35,41 @@ use crate::columns;
 use crate::content::{FileReader, FileWriter};
 use crate::errors::{invalid, raised};
 use crate::json::{request, to_python};
+use crate::lock::lock;
+use crate::open::TransactionSlot;
 use crate::rows::{RowsCore, Source};
 use crate::session::SessionCore;
 
 /// The type of spans of time in pandas, whose numbers do not say what they count.
 const PERIOD: &str = "pandas.period";
 
+/// The exception of code of the caller that makes batches.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
 /// The batches of a reader of the caller, which may be Python code.
-struct Foreign<'r> {
+struct Foreign {
     reader: Box<dyn RecordBatchReader + Send>,
     /// Whether this is the thread that runs the handlers of signals.
     is_main: bool,
     /// Batches that were read.
     count: usize,
-    raised: &'r mut Option<PyErr>,
+    raised: Raised,
 }
 
-impl Iterator for Foreign<'_> {
+impl Foreign {
+    fn set(&self, exception: PyErr) {
+        lock(&self.raised).get_or_insert(exception);
+    }
+}
+
+impl Iterator for Foreign {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_main
             && let Err(exception) = Python::attach(|py| py.check_signals())
         {
-            *self.raised = Some(exception);
+            self.set(exception);
             return Some(Err(ArrowError::ExternalError("interrupted".into())));
         }
         let next = callbacks::inside(|| self.reader.next());
@@ -66,9 +82,113 @@ impl Iterator for Foreign<'_> {
         if let Some(Err(error)) = &next {
             let told =
                 format!("batch {} of the rows to append cannot be read: {error}", self.count);
-            *self.raised = Python::try_attach(|py| invalid(py, told));
+            // An exception that the reader has kept comes first.
+            if let Some(exception) = Python::try_attach(|py| of_text(py, told)) {
+                self.set(exception);
+            }
         }
         next
+    }
+}
+
+/// The exception of a reader that only tells it in words, as the C data interface does.
+fn of_text(py: Python<'_>, told: String) -> PyErr {
+    let is_interrupt = told.lines().any(|line| line.starts_with("KeyboardInterrupt"));
+    if is_interrupt { PyKeyboardInterrupt::new_err(()) } else { invalid(py, told) }
+}
+
+/// The batches of an iterator of Python, whose exceptions are kept.
+struct Batches {
+    iterator: Py<PyAny>,
+    schema: SchemaRef,
+    /// What the iterator gave last: a batch, or a table with several.
+    part: Option<Box<dyn RecordBatchReader + Send>>,
+    /// Batches that were read.
+    count: usize,
+    raised: Raised,
+}
+
+impl Batches {
+    /// The next object of the iterator as batches.
+    fn ask(
+        py: Python<'_>,
+        iterator: &Py<PyAny>,
+        count: usize,
+    ) -> PyResult<Option<Box<dyn RecordBatchReader + Send>>> {
+        let Some(object) = iterator.bind(py).try_iter()?.next().transpose()? else {
+            return Ok(None);
+        };
+        let reader = object.extract::<AnyRecordBatch>().and_then(AnyRecordBatch::into_reader);
+        match reader {
+            Ok(reader) => Ok(Some(Decoded::of(reader))),
+            Err(error) => {
+                let told = format!(
+                    "object {count} of the rows to append is of type {}, which is no batch of \
+                     Arrow: {error}",
+                    object.get_type().name()?
+                );
+                Err(invalid(py, told))
+            }
+        }
+    }
+
+    /// A batch with the schema of all of them.
+    fn fitting(&self, py: Python<'_>, batch: &RecordBatch) -> PyResult<RecordBatch> {
+        let (found, known) = (described(&batch.schema()), described(&self.schema));
+        if found != known {
+            let told = format!(
+                "batch {} of the rows to append has the columns {found:?}, and the rows have \
+                 {known:?}; give each batch the same ones",
+                self.count
+            );
+            return Err(invalid(py, told));
+        }
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)
+            .map_err(|error| invalid(py, format!("batch {}: {error}", self.count)))
+    }
+
+    fn read(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        loop {
+            let batch = match &mut self.part {
+                None => None,
+                Some(part) => {
+                    let next = py.detach(|| part.next());
+                    next.transpose().map_err(|error| of_text(py, error.to_string()))?
+                }
+            };
+            if let Some(batch) = batch {
+                self.count += 1;
+                return self.fitting(py, &batch).map(Some);
+            }
+            self.part = Self::ask(py, &self.iterator, self.count + 1)?;
+            if self.part.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match Python::try_attach(|py| self.read(py)) {
+            Some(Ok(batch)) => batch.map(Ok),
+            Some(Err(exception)) => {
+                let told = exception.to_string();
+                lock(&self.raised).get_or_insert(exception);
+                Some(Err(ArrowError::ExternalError(told.into())))
+            }
+            None => Some(Err(ArrowError::ExternalError("the interpreter has ended".into()))),
+        }
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
     }
 }
 
@@ -142,6 +262,14 @@ impl Decoded {
     /// The batches of `reader`, which is passed through where it has no other dictionaries.
     fn of(reader: Box<dyn RecordBatchReader + Send>) -> Box<dyn RecordBatchReader + Send> {
         let before = reader.schema();
+        let schema = Self::schema_of(&before);
+        if schema == *before {
+            return reader;
+        }
+        Box::new(Self { reader, schema: Arc::new(schema) })
+    }
+
+    fn schema_of(before: &Schema) -> Schema {
         let field = |field: &Arc<Field>| {
             let data_type = columns::decoded_type(field.data_type());
             if data_type == field.data_type() {
@@ -150,11 +278,7 @@ impl Decoded {
             Arc::new(field.as_ref().clone().with_data_type(data_type.clone()))
         };
         let fields: Vec<_> = before.fields().iter().map(field).collect();
-        let schema = Schema::new_with_metadata(fields, before.metadata().clone());
-        if schema == *before {
-            return reader;
-        }
-        Box::new(Self { reader, schema: Arc::new(schema) })
+        Schema::new_with_metadata(fields, before.metadata().clone())
     }
 
     fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
@@ -205,7 +329,17 @@ fn taken(given: &Bound<'_, PyAny>) -> PyResult<i64> {
 #[pyclass(frozen, module = "stationdb._stationdb")]
 pub struct Input {
     schema: SchemaRef,
-    reader: std::sync::Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
+    reader: Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
+    raised: Raised,
+    /// Where the rows were appended; `Some(None)` is outside of transactions.
+    appended: Mutex<Option<Option<Arc<TransactionSlot>>>>,
+}
+
+impl Input {
+    fn new(reader: Box<dyn RecordBatchReader + Send>, raised: Raised) -> Self {
+        let schema = reader.schema();
+        Self { schema, reader: Mutex::new(Some(reader)), raised, appended: Mutex::default() }
+    }
 }
 
 #[pymethods]
@@ -214,7 +348,29 @@ impl Input {
     #[staticmethod]
     fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let reader = Decoded::of(data.extract::<AnyRecordBatch>()?.into_reader()?);
-        Ok(Self { schema: reader.schema(), reader: std::sync::Mutex::new(Some(reader)) })
+        Ok(Self::new(reader, Raised::default()))
+    }
+
+    /// The rows of the batches of an iterator, whose exceptions an append raises as they are.
+    /// Without a schema the first batch, which there is then, tells it.
+    #[staticmethod]
+    fn of_batches(iterator: &Bound<'_, PyAny>, schema: Option<PySchema>) -> PyResult<Self> {
+        let py = iterator.py();
+        let iterator = iterator.clone().unbind();
+        let part = match &schema {
+            Some(_) => None,
+            None => Batches::ask(py, &iterator, 1)?,
+        };
+        let schema = match (schema, &part) {
+            (Some(schema), _) => Arc::new(Decoded::schema_of(&schema.into_inner())),
+            (None, Some(part)) => part.schema(),
+            (None, None) => {
+                return Err(invalid(py, "there are no batches, which tell the columns"));
+            }
+        };
+        let raised = Raised::default();
+        let batches = Batches { iterator, schema, part, count: 0, raised: raised.clone() };
+        Ok(Self::new(Box::new(batches), raised))
     }
 
     /// Columns: name, form, type of the table's column, values.
@@ -225,8 +381,18 @@ impl Input {
     ) -> PyResult<Self> {
         let batch = columns::batch(py, columns)?;
         let schema = batch.schema();
-        let reader = stationdb::arrow::array::RecordBatchIterator::new([Ok(batch)], schema.clone());
-        Ok(Self { schema, reader: std::sync::Mutex::new(Some(Box::new(reader))) })
+        let reader = RecordBatchIterator::new([Ok(batch)], schema);
+        Ok(Self::new(Box::new(reader), Raised::default()))
+    }
+
+    /// Whether a table has the rows: they were appended, and not taken back by their transaction.
+    #[getter]
+    fn is_stored(&self) -> bool {
+        match &*lock(&self.appended) {
+            None => false,
+            Some(None) => true,
+            Some(Some(slot)) => slot.is_open() || slot.is_committed(),
+        }
     }
 
     /// Names and Arrow types of the columns.
@@ -258,14 +424,17 @@ impl TableCore {
     /// Appends rows, all or none.
     #[pyo3(signature = (rows, end))]
     fn append(&self, py: Python<'_>, rows: &Input, end: Option<bool>) -> PyResult<()> {
-        let Some(reader) = crate::lock::lock(&rows.reader).take() else {
+        let Some(reader) = lock(&rows.reader).take() else {
             return Err(raised(py, &Error::conflict("these rows were appended already")));
         };
-        let mut exception = None;
-        let done = self.session.get().caller.write(py, |services, is_main| {
-            let mut batches = Foreign { reader, is_main, count: 0, raised: &mut exception };
-            services.append_batches(&self.id, &mut batches, end)
+        let caller = &self.session.get().caller;
+        let done = caller.write(py, |services, is_main| {
+            let mut batches = Foreign { reader, is_main, count: 0, raised: rows.raised.clone() };
+            services.append_batches(&self.id, &mut batches, end)?;
+            *lock(&rows.appended) = Some(caller.transaction.clone());
+            Ok(())
         });
+        let exception = lock(&rows.raised).take();
         match exception {
             Some(exception) => Err(exception),
             None => done,

@@ -316,9 +316,70 @@ def test_a_reader_that_fails_appends_nothing(db: stationdb.Store) -> None:
         yield pa.record_batch({"t": [0], "v": [1.0]}, schema=schema)
         raise KeyError("mine")
 
-    with pytest.raises(errors.InvalidArgumentError, match="mine"):
-        table.append(pa.RecordBatchReader.from_batches(schema, batches()))
+    for data in (pa.RecordBatchReader.from_batches(schema, batches()), batches()):
+        with pytest.raises(KeyError, match="mine"):
+            table.append(data)
     assert len(table) == 0
+
+
+class Stream:
+    """A stream of another library, whose errors are words."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("form", ["iterator", "reader", "stream"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError, errors.ClosedError])
+def test_an_exception_of_the_code_that_makes_batches(
+    db: stationdb.Store, is_new: bool, form: str, error: type[BaseException]
+) -> None:
+    table = db.tables.create("new", index="t") if is_new else made(db, "FLOAT64")
+    batch = pa.record_batch({"t": [0], "v": [1.0]})
+
+    def batches() -> Iterator[Any]:
+        yield batch
+        raise error("mine")
+
+    data: Any = batches()
+    if form != "iterator":
+        data = pa.RecordBatchReader.from_batches(batch.schema, data)
+    if form == "stream":
+        data = Stream(data)
+    is_told = form == "stream" and error is not KeyboardInterrupt
+    with pytest.raises(errors.InvalidArgumentError if is_told else error):
+        table.append(data)
+    assert len(table) == 0
+    table.append(iter([batch, batch.slice(1), pa.Table.from_batches([batch, batch])]))
+    assert len(table) == 3
+
+
+def test_batches_that_come_one_by_one(db: stationdb.Store) -> None:
+    table = db.tables.create("parts")
+    frame = pd.DataFrame({"v": [0.5]}, index=pd.Index([0], name="t"))
+    table.append(frame.set_axis([at], axis=0).rename_axis("t") for at in range(3))
+    encoded = pa.record_batch({"t": [3], "v": pa.array([1.5]).dictionary_encode()})
+    table.append([encoded, pl.DataFrame({"t": [4], "v": [2.5]})])
+    table.append(arro3.core.Table.from_arrow(pa.table({"t": [5], "v": [3.5]})).to_reader())
+    found = table.rows().to_pylist()
+    assert [row["v"] for row in found] == [0.5, 0.5, 0.5, 1.5, 2.5, 3.5]
+    assert list(table.columns) == ["t", "v"]
+    empty = pa.RecordBatchReader.from_batches(pa.schema([("t", pa.int64())]), [])
+    table.append(empty)
+    wrong: list[tuple[Any, str]] = [
+        ([encoded, pa.record_batch({"t": [9]})], "batch 2 of the rows"),
+        ([encoded, {"t": 9}], "object 2 .* dict, which is no batch"),
+        ([pl.Series([1.0])], "Series, which is no batch"),
+        ([{"t": 9}, encoded], "RecordBatch .*and not a dict"),
+    ]
+    for data, told in wrong:
+        with pytest.raises(errors.InvalidArgumentError, match=told):
+            table.append(data)
+    assert len(table) == 6
 
 
 def test_rows_are_read_once_and_say_so(loop: stationdb.Table) -> None:

@@ -194,3 +194,22 @@ def test_threads_share_a_store(db: stationdb.Store) -> None:
     for thread in threads:
         thread.join()
     assert failed == [] and len(table) == 161
+
+
+def test_every_writer_is_closed(db: stationdb.Store) -> None:
+    tables = [db.tables.create(f"table {at}", {"t": int}, index="t") for at in range(4)]
+    writers = [table.writer(seconds=1000) for table in tables]
+    for writer in writers:
+        writer.row(t=0)
+        writer.row(t=1)
+    for at in (1, 2):
+        tables[at].end()
+    with pytest.raises(errors.ConflictError, match="closed") as caught:
+        db.close()
+    assert not db.is_open
+    (note,) = caught.value.__notes__
+    assert "closed" in note and any(table.id in note for table in tables[1:3])
+    with stationdb.open(db.path) as again:
+        assert [len(again.tables.get(f"table {at}")) for at in range(4)] == [2, 1, 1, 2]
+    for writer in writers:
+        writer.discard()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import math
 import sys
 from datetime import UTC, date, datetime
 from typing import Any
@@ -140,6 +142,126 @@ def test_whole_numbers_that_a_float_equals(db: stationdb.Store) -> None:
     # Without columns, too.
     with pytest.raises(Invalid, match="rounds it"):
         db.tables.create("new", index="t").append({"t": [0, 1], "v": [2**60 + 1, 1.5]})
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns", "10ms"])
+def test_times_in_the_other_order_of_bytes(db: stationdb.Store, unit: str) -> None:
+    table = db.tables.create("new", index="t")
+    days = np.array(["2024-01-02", "NaT", "1969-12-31"], dtype="M8[D]")
+    times = days.astype(f">M8[{unit}]")
+    assert not times.dtype.isnative
+    rows = np.zeros(3, dtype=[("flag", "?"), ("t", ">i4"), ("at", times.dtype)])
+    rows["t"], rows["at"] = [3, 4, 5], times
+    table.append({"t": [0, 1, 2], "at": times})
+    table.append({"t": rows["t"], "at": rows["at"]})
+    found = table.rows("at").to_numpy()["at"]
+    for part in (found[:3], found[3:]):
+        assert part[0] == np.datetime64("2024-01-02") and part[2] == np.datetime64("1969-12-31")
+        assert np.isnat(part[1])
+    # An index of such times, too.
+    other = db.tables.create("index", index="at")
+    other.append(rows[["at", "flag"]][[0, 2]])
+    assert other.rows("at").to_numpy()["at"].astype("M8[D]").tolist() == [
+        date(1969, 12, 31),
+        date(2024, 1, 2),
+    ]
+
+
+FRAMES: dict[str, Any] = {
+    "a named range": pd.DataFrame({"v": [0.5, 1.5]}, index=pd.RangeIndex(7, 9, name="t")),
+    "a named index": pd.DataFrame({"v": [0.5, 1.5]}, index=pd.Index([7, 8], name="t")),
+    "levels": pd.DataFrame(
+        {"v": [0.5, 1.5]}, index=pd.MultiIndex.from_tuples([(7, "a"), (8, "b")], names=["t", "s"])
+    ),
+    "no index": pd.DataFrame({"t": [7, 8], "v": [0.5, 1.5]}),
+}
+
+
+@pytest.mark.parametrize("has_pyarrow", [True, False])
+@pytest.mark.parametrize("name", FRAMES)
+def test_the_index_of_a_frame_is_first(
+    db: stationdb.Store, monkeypatch: pytest.MonkeyPatch, name: str, has_pyarrow: bool
+) -> None:
+    if not has_pyarrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    table = db.tables.create("frame")
+    # The first column is the index of the table.
+    table.append(FRAMES[name])
+    expected = ["t", "s", "v"] if name == "levels" else ["t", "v"]
+    assert list(table.columns) == expected
+    assert [row["t"] for row in table.rows().to_pylist()] == [7, 8]
+    taken = pd.DataFrame({"t": [1]}, index=pd.Index([1], name="t"))
+    with pytest.raises(Invalid, match="several columns of one name"):
+        table.append(taken)
+    with pytest.raises(Invalid, match="is named 0, which is no text"):
+        table.append(pd.DataFrame({"v": [1.0]}, index=pd.Index([1], name=0)))
+
+
+#: Samples, and what a table without columns keeps of them.
+SAMPLES: dict[str, tuple[Any, str]] = {
+    "floats": ([0.5, 1.5], "FLOAT64"),
+    "whole numbers": ([1, 2], "INT64"),
+    "long whole numbers": ([2**53 + 1, 2], "INT64"),
+    "both": ([1, 0.5], "FLOAT64"),
+    "NaN": ([math.nan, 0.5], "FLOAT64"),
+    "an iterator": ([0.5, 1.5], "FLOAT64"),
+    "an array of the library": (array.array("d", [0.5, 1.5]), "FLOAT64"),
+    "pyarrow": (pa.array([0.5, 1.5]), "FLOAT64"),
+    "pyarrow, whole": (pa.array([1, 2], pa.int16()), "INT32"),
+    "pyarrow, chunked": (pa.chunked_array([[0.5], [1.5]]), "FLOAT64"),
+    "polars": (pl.Series([0.5, 1.5]), "FLOAT64"),
+    "pandas": (pd.Series([0.5, 1.5]), "FLOAT64"),
+    "big-endian": (np.array([0.5, 1.5], dtype=">f8"), "FLOAT64"),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_kept_as_they_are(db: stationdb.Store, name: str) -> None:
+    values, kind = SAMPLES[name]
+    given = iter(values) if name == "an iterator" else values
+    table = db.tables.create("wave", index="t")
+    table.append_waveform({"v": given}, dt=1)
+    assert table.columns["v"] == kind
+    found = table.waveforms()[0].y["v"].tolist()
+    np.testing.assert_equal(found, [one.as_py() if hasattr(one, "as_py") else one for one in values])
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([1.0, None], "masked or null"),
+        (pa.array([1.0, None]), "masked or null"),
+        (pa.array([1, None]), "masked or null"),
+        (pa.chunked_array([[1], [None]]), "masked or null"),
+        (pl.Series([1.0, None]), "masked or null"),
+        ([2**53 + 1, 0.5], "sample 0 of 'v' is the whole number 9007199254740993"),
+        (["1.5"], "no numbers"),
+        (["1.5", 2.0], "no numbers"),
+        ([True, False], "no numbers"),
+        ([10**400], "no numbers"),
+        ([1j], "no numbers"),
+        ({0.5, 1.5}, "shape"),
+        (pa.array(["a"]), "dtype"),
+        ([[1.0], [1.0, 2.0]], "no numbers"),
+    ],
+)
+def test_samples_that_would_become_others_are_refused(
+    db: stationdb.Store, values: Any, told: str
+) -> None:
+    table = db.tables.create("wave", index="t")
+    with pytest.raises(Invalid, match=told):
+        table.append_waveform({"v": values}, dt=1)
+    assert "without columns" in repr(table)
+
+
+def test_whole_samples_of_a_column_of_floats(db: stationdb.Store) -> None:
+    table = db.tables.create("wave", {"t": int, "v": float}, index="t")
+    table.append_waveform({"v": [1, 2]}, dt=1)
+    table.append_waveform({"v": np.array([3, 4], dtype="i2")}, dt=1)
+    assert table.waveforms()[0].y["v"].tolist() == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(Invalid, match="rounds it"):
+        table.append_waveform({"v": [2**53 + 1]}, dt=1)
+    assert len(table) == 4
 
 
 def test_dates_come_again(db: stationdb.Store) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
+from itertools import chain, islice
 from typing import Any
 
 from ._stationdb import Input
@@ -12,15 +13,15 @@ from .errors import InvalidArgumentError
 Types = Mapping[str, str]
 
 _FORMS = (
-    "a pandas, polars or pyarrow table, a dict of arrays or lists, or a list of dicts, "
-    'as in {"t": [0, 1], "volts": [0.5, 0.7]}'
+    "a pandas, polars or pyarrow table, batches of Arrow, a dict of arrays or lists, or a list of "
+    'dicts, as in {"t": [0, 1], "volts": [0.5, 0.7]}'
 )
 _Column = tuple[str, str, str | None, Any]
 
 
 def rows_of(data: Any, types: Callable[[], Types]) -> Input:
     """The rows of `data`. `types` is asked for the table's columns where lists need them."""
-    module = type(data).__module__.partition(".")[0]
+    module = _module(data)
     if module == "pandas":
         return _pandas(data, types)
     if isinstance(data, Mapping):
@@ -29,6 +30,9 @@ def rows_of(data: Any, types: Callable[[], Types]) -> Input:
         if module == "polars" and "Null" in map(str, getattr(data, "dtypes", ())):
             # Its nulls without a type are no valid Arrow.
             return _columns({one.name: one for one in data.iter_columns()}, types)
+        if module == "pyarrow" and hasattr(data, "read_next_batch"):
+            # Read in Python it raises the exception of the code that makes its batches.
+            return _batches(data, data.schema)
         return _arrow(data)
     names = getattr(getattr(data, "dtype", None), "names", None)
     if names:
@@ -36,7 +40,12 @@ def rows_of(data: Any, types: Callable[[], Types]) -> Input:
     if isinstance(data, str | bytes) or hasattr(data, "dtype"):
         raise InvalidArgumentError(f"rows cannot be made of {_named(data)}; give {_FORMS}")
     if isinstance(data, Iterable):
-        return _dicts(data, types)
+        items = iter(data)
+        first = list(islice(items, 1))
+        rest = chain(first, items)
+        if first and _is_arrow(first[0]):
+            return _batches(rest, None)
+        return _dicts(rest, types)
     raise InvalidArgumentError(f"rows cannot be made of {_named(data)}; give {_FORMS}")
 
 
@@ -58,6 +67,24 @@ def _arrow(data: Any) -> Input:
     except Exception as error:
         told = f"rows cannot be made of {_named(data)}: {error}; a single column is given as "
         raise InvalidArgumentError(told + 'a dict, as in {"volts": values}') from None
+    return _checked(rows)
+
+
+def _batches(data: Iterable[Any], schema: Any) -> Input:
+    """The rows of batches that come one after the other. Exceptions of `data` are raised as they are.
+
+    `schema` is that of all of them; without it the first one tells.
+    """
+    parts = (_frame(one) if _module(one) == "pandas" else one for one in data)
+    return _checked(Input.of_batches(parts, schema))
+
+
+def _module(data: object) -> str:
+    """The package that the type of an object is from."""
+    return type(data).__module__.partition(".")[0]
+
+
+def _checked(rows: Input) -> Input:
     for name, arrow in rows.columns:
         if arrow == "pandas.period":
             raise _periods(name)
@@ -82,6 +109,19 @@ def _periods(name: str) -> InvalidArgumentError:
 
 
 def _pandas(data: Any, types: Callable[[], Types]) -> Input:
+    data = _frame(data)
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return _columns({name: data[name] for name in data.columns}, types)
+    return _arrow(data)
+
+
+def _frame(data: Any) -> Any:
+    """A data frame of pandas whose columns are those of the rows, the levels of its index first.
+
+    pyarrow puts them last, and leaves a range out, also one with a name.
+    """
     if not hasattr(data, "columns"):
         name = getattr(data, "name", None)
         told = f'a pandas {type(data).__name__} is one column; give {{"{name or "volts"}": values}}'
@@ -91,26 +131,24 @@ def _pandas(data: Any, types: Callable[[], Types]) -> Input:
         raise InvalidArgumentError(
             f"the data frame has a column named {odd[0]!r}, which is no text; set frame.columns"
         )
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return _columns(_columns_of(data), types)
-    return _arrow(data)
-
-
-def _columns_of(data: Any) -> dict[str, Any]:
-    """The columns of a data frame with those of its index, as pyarrow would take them."""
-    is_plain = type(data.index).__name__ == "RangeIndex" and data.index.name is None
-    if not is_plain and any(name is None for name in data.index.names):
-        raise _unnamed_index()
+    levels = list(data.index.names)
+    is_plain = type(data.index).__name__ == "RangeIndex" and levels == [None]
     if not is_plain:
-        data = data.reset_index()
-    if not data.columns.is_unique:
+        if None in levels:
+            raise _unnamed_index()
+        odd = [name for name in levels if not isinstance(name, str)]
+        if odd:
+            raise InvalidArgumentError(
+                f"the index of the data frame is named {odd[0]!r}, which is no text; name it, as in "
+                'frame.rename_axis("t")'
+            )
+    names = [*(() if is_plain else levels), *data.columns]
+    if len(set(names)) < len(names):
         raise InvalidArgumentError(
-            f"the data frame has several columns of one name, among {list(data.columns)}; set "
-            "frame.columns"
+            f"the data frame has several columns of one name, among {names}; set frame.columns, or "
+            "frame.index.names"
         )
-    return {name: data[name] for name in data.columns}
+    return data if is_plain else data.reset_index()
 
 
 def _columns(data: Mapping[Any, Any], types: Callable[[], Types]) -> Input:
@@ -195,7 +233,7 @@ def formed(name: Any, values: Any) -> tuple[str, Any, str | None]:
         raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
     if str(getattr(values, "dtype", "")).startswith("period["):
         raise _periods(name)
-    if type(values).__module__.partition(".")[0] == "pandas":
+    if _module(values) == "pandas":
         return _series(name, values)
     if _is_arrow(values):
         if str(getattr(values, "dtype", "")) == "Null":
@@ -207,7 +245,7 @@ def formed(name: Any, values: Any) -> tuple[str, Any, str | None]:
         raise InvalidArgumentError(
             f"column {name!r} is {_named(values)}; give an array or a list of its values"
         )
-    if hasattr(values, "typecode") or isinstance(values, memoryview):
+    if _is_buffer(values):
         try:
             import numpy
         except ImportError:
@@ -277,7 +315,7 @@ def _array(name: str, values: Any) -> tuple[str, Any, str | None]:
         return "bools", native(values).view("uint8"), None
     if kind == "M":
         values, unit = _times(name, values)
-        return unit, native(values.view("int64")), None
+        return unit, native(values).view("int64"), None
     if kind == "O":
         return _listed(name, values.tolist())
     if kind in "UT":
@@ -321,28 +359,19 @@ def _unfit(name: str, dtype: Any) -> InvalidArgumentError:
     return InvalidArgumentError(f"column {name!r} has the dtype {dtype}; {fix}")
 
 
-def samples_of(name: str, values: Any) -> Any:
-    """The samples of a waveform as an array of one dimension, without a copy where it is one."""
+def samples_of(name: str, values: Any, types: Callable[[], Types]) -> Any:
+    """The samples of a waveform as an array of one dimension, without a copy where it is one.
+
+    `types` is asked where whole numbers may belong into a column of floats.
+    """
     try:
         import numpy
     except ImportError:
         raise InvalidArgumentError(
             f"the samples of {name!r} are {type(values).__name__}; give an array of numpy"
         ) from None
-    if not hasattr(values, "dtype"):
-        try:
-            values = numpy.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
-            told = f"the samples of {name!r} are no numbers: {error}"
-            raise InvalidArgumentError(told) from None
-    elif not isinstance(values, numpy.ndarray) and hasattr(values, "to_numpy"):
-        if callable(nulls := getattr(values, "null_count", None)) and nulls():
-            raise _without_value(name)
-        # An extension type of pandas; NaN in one of numpy is a number.
-        is_extended = not isinstance(values.dtype, numpy.dtype) and hasattr(values, "isna")
-        if is_extended and values.isna().any():
-            raise _without_value(name)
-        values = values.to_numpy()
+    if not isinstance(values, numpy.ndarray):
+        values = _sampled(name, values)
     if values.ndim != 1:
         raise InvalidArgumentError(
             f"the samples of {name!r} have the shape {values.shape}; give an array of one "
@@ -357,7 +386,53 @@ def samples_of(name: str, values: Any) -> Any:
         )
     if len(values) == 0:
         raise InvalidArgumentError(f"the samples of {name!r} are empty; a waveform has some")
-    return native(values)
+    kind = types().get(name, "") if values.dtype.kind in "iu" else ""
+    return native(_floats(name, values, kind) if kind.startswith("FLOAT") else values)
+
+
+def _sampled(name: str, values: Any) -> Any:
+    """Samples that are no array of numpy as one, each equal to what was given."""
+    import numpy
+
+    # A number of Arrow, a method of polars.
+    nulls = getattr(values, "null_count", 0)
+    if nulls() if callable(nulls) else nulls:
+        raise _without_value(name)
+    dtype = getattr(values, "dtype", None)
+    if dtype is not None and hasattr(values, "to_numpy"):
+        # An extension type of pandas; NaN in one of numpy is a number.
+        is_extended = not isinstance(dtype, numpy.dtype) and hasattr(values, "isna")
+        if is_extended and values.isna().any():
+            raise _without_value(name)
+        return values.to_numpy()
+    is_array = hasattr(values, "__array__") or _is_buffer(values)
+    is_list = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    given = list(values) if is_list and not is_array else values
+    try:
+        samples = numpy.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"the samples of {name!r} are no numbers: {error}") from None
+    if is_array or not is_list or samples.ndim != 1:
+        return samples
+    if any(value is None for value in given):
+        raise _without_value(name)
+    if samples.dtype.kind not in "iuf":
+        raise InvalidArgumentError(
+            f"the samples of {name!r} are no numbers, but become an array of the dtype "
+            f"{samples.dtype}; give numbers, as in [float(value) for value in values]"
+        )
+    for at, (value, sample) in enumerate(zip(given, samples.tolist(), strict=True)):
+        # NaN equals nothing.
+        if value != sample and sample == sample:
+            raise InvalidArgumentError(
+                f"sample {at} of {name!r} is the whole number {value}, which no float equals; give "
+                "float(value), which rounds it"
+            )
+    return samples
+
+
+def _is_buffer(values: Any) -> bool:
+    return hasattr(values, "typecode") or isinstance(values, memoryview)
 
 
 def _without_value(name: str) -> InvalidArgumentError:

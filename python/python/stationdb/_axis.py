@@ -40,6 +40,34 @@ def nanoseconds(moment: datetime) -> int:
     return (plain - _EPOCH) // _MICROSECOND * 1000 + int(getattr(moment, "nanosecond", 0))
 
 
+def moment(value: Any, what: str) -> int | None:
+    """Nanoseconds since 1970 of a time; None for another value. `what` names it in errors.
+
+    Times of pandas and numpy without a zone are UTC. Raises `InvalidArgumentError` for a datetime
+    without one, and for NaT.
+    """
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M" and getattr(value, "ndim", 0) == 0:
+        nanos = time64(value, what)
+        if nanos is None:
+            raise InvalidArgumentError(f"{what} is NaT, which is no time; give a datetime or None")
+        return nanos
+    if not isinstance(value, datetime):
+        return None
+    if type(value).__name__ == "NaTType":
+        raise InvalidArgumentError(f"{what} is NaT, which is no time; give a datetime or None")
+    localize = getattr(value, "tz_localize", None)
+    if value.tzinfo is None and localize is not None:
+        value = localize("UTC")
+    if value.tzinfo is None:
+        raise InvalidArgumentError(
+            f"{what} has no time zone; give datetime.now(timezone.utc), or value.astimezone()"
+        )
+    try:
+        return nanoseconds(value)
+    except (OverflowError, ValueError):
+        raise InvalidArgumentError(f"{what} is {value}, a time that is too far away") from None
+
+
 def time64(value: Any, what: str) -> int | None:
     """Nanoseconds since 1970 of a `numpy.datetime64`; None for NaT."""
     import numpy

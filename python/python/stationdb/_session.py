@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
 from . import _stationdb
@@ -62,6 +62,8 @@ class Services:
     _writers: WeakSet[TableWriter]
     #: Whether it only sees the state of one moment.
     _is_look: bool
+    #: Whether what a call has written is durable when it returns.
+    _is_durable: ClassVar[bool] = True
 
     @property
     def user(self) -> str:
@@ -323,8 +325,18 @@ class Services:
         return Transaction(self._core)
 
     def _flush_writers(self) -> None:
+        """Closes all writers, also after an error of one, and raises the first with the others."""
+        first: BaseException | None = None
         for writer in list(self._writers):
-            writer.close()
+            try:
+                writer.close()
+            except BaseException as error:
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(f"The writer of {writer.table!r} was not closed either: {error}")
+        if first is not None:
+            raise first
 
 
 class Opener(Services):
@@ -383,6 +395,8 @@ class Transaction(Services, Block):
     """
 
     __slots__ = ("_parent",)
+
+    _is_durable = False
 
     def __init__(self, parent: SessionCore) -> None:
         self._parent = parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -326,7 +326,7 @@ class Table:
     append.
     """
 
-    __slots__ = ("_answers", "_core", "_index", "_pending", "_services")
+    __slots__ = ("_answers", "_core", "_first", "_index", "_pending", "_services")
 
     def __init__(
         self, services: Services, id: str | None, pending: dict[str, Any] | None = None
@@ -335,9 +335,12 @@ class Table:
         self._services = services
         self._core = None if id is None else TableCore(services._core, id)
         self._pending = pending
+        #: The transaction of the first append, and the id of the table that it makes.
+        self._first: tuple[Services, str] | None = None
         self._index: dict[str, Any] | None = None
 
     def _made(self) -> TableCore:
+        self._look_again()
         if self._core is None:
             raise ConflictError(
                 "the table has no columns yet: the first append makes it, or columns= of create"
@@ -392,6 +395,7 @@ class Table:
 
     def __len__(self) -> int:
         """The number of rows."""
+        self._look_again()
         return 0 if self._core is None else int(self.metadata()["rowCount"])
 
     def __bool__(self) -> bool:
@@ -458,7 +462,8 @@ class Table:
         """Appends rows, all or none; they are durable when this returns.
 
         `data` is anything with the Arrow C data interface (tables of pyarrow, pandas, polars,
-        duckdb, arro3), a dict of arrays or lists, a structured array of numpy, or a list of dicts.
+        duckdb, arro3), an iterator of such batches, a dict of arrays or lists, a structured array of
+        numpy, or a list of dicts. The levels of an index of pandas are the first columns.
         Columns are found by name; those that are NULLABLE may be left out. Numbers of numpy are
         taken without a copy. A column of floats takes the whole numbers that a float equals. Times
         without a zone in numpy, pandas and Arrow are UTC; a datetime of Python needs a zone. Missing
@@ -466,7 +471,8 @@ class Table:
         after these.
 
         Raises `InvalidArgumentError` with the row and the column of a value that does not fit;
-        `ConflictError` when the table is closed; `LimitExceededError` for too many rows.
+        `ConflictError` when the table is closed; `LimitExceededError` for too many rows; and, as it
+        is, what an iterator raises.
 
         >>> table = db.tables.create("volts", index="t")
         >>> table.append({"t": [0, 1], "volts": [0.5, 0.7]})
@@ -491,26 +497,40 @@ class Table:
             raise (data._reraise(error) if isinstance(data, Rows) else error) from None
 
     def _look_again(self) -> None:
-        """Takes the table that another handle has made since `create(name, exist_ok=True)`."""
-        if self._core is None and (self._pending or {}).get("existOk"):
-            request = self._pending or {}
-            taken = _named(self._services, request["name"], request.get("workspace"))
+        """Takes the table that a first append has made: an interrupted one, or, after
+        `create(name, exist_ok=True)`, that of another handle.
+        """
+        if self._core is not None:
+            return
+        first, pending = self._first, self._pending or {}
+        if first is not None and first[0]._core.is_committed:
+            self._adopt(first[1])
+        elif pending.get("existOk"):
+            taken = _named(self._services, pending["name"], pending.get("workspace"))
             if taken is not None:
                 self._adopt(taken)
 
     def _append(self, rows: Input, end: bool | None) -> None:
+        self._look_again()
         if self._core is not None:
             self._core.append(rows, end)
-            return
-        columns = self._make(rows)
+        else:
+            self._append_first(self._make(rows), lambda core: core.append(rows, end))
+
+    def _append_first(
+        self, columns: list[dict[str, Any]], append: Callable[[TableCore], None]
+    ) -> None:
+        """Makes the table and appends its first rows, both in one commit."""
         with self._services._nested() as tx:
             core = self._create(tx, columns)
-            core.append(rows, end)
+            append(core)
+            # An exception of a signal may come before the table is known, and after the commit.
+            self._first = (tx, core.id)
         self._adopt(core.id)
 
     def _adopt(self, id: str) -> None:
         self._core = TableCore(self._services._core, id)
-        self._pending = None
+        self._pending = self._first = None
 
     def _types(self) -> Types:
         return {} if self._core is None else self.columns
@@ -526,8 +546,9 @@ class Table:
     ) -> None:
         """Appends samples at equal steps, one row for each; arrays of numpy without a copy.
 
-        `y` is an array of one dimension, or a dict of such arrays of the same length: float64,
-        float32, int64, int32 or int16, none of them masked or null. Sample i is at t0 + i * dt.
+        `y` is an array or a list of one dimension, or a dict of such of the same length: float64,
+        float32, int64, int32 or int16, none of them masked or null. A column of floats takes the
+        whole numbers that a float equals. Sample i is at t0 + i * dt.
         Where the index is a time, or a whole number with a unit of time, dt is in seconds, and t0 in
         seconds or a time: a datetime, with the nanoseconds of pandas, or a datetime64; else both are
         whole numbers. A float since 1970, whose steps are 256 ns, is the nearest tick. Places that
@@ -561,10 +582,8 @@ class Table:
                 "a waveform with a number needs a table of tables.create_waveforms(name, columns)"
             )
         declared = self._waveform_columns(columns, dt, t0, unit)
-        with self._services._nested() as tx:
-            core = self._create(tx, declared)
-            core.append_waveform(columns, axis_of(declared[0], dt, t0), None)
-        self._adopt(core.id)
+        axis = axis_of(declared[0], dt, t0)
+        self._append_first(declared, lambda core: core.append_waveform(columns, axis, None))
 
     def _samples(self, y: Any) -> list[tuple[str, Any]]:
         if not isinstance(y, Mapping):
@@ -580,7 +599,7 @@ class Table:
         for name, values in y.items():
             if not isinstance(name, str):
                 raise InvalidArgumentError(f"a column is named {name!r}; names are texts")
-            columns.append((name, samples_of(name, values)))
+            columns.append((name, samples_of(name, values, self._types)))
         return columns
 
     def _axis_names(self) -> set[str]:
@@ -640,8 +659,10 @@ class Table:
 
         Each batch is one durable append: of `batch_rows` rows, or of what came in `seconds`. So a
         crash loses at most the rows of the last second, and rows that come more slowly are durable
-        one by one; with seconds=0 each row is, when `row` returns. What is left is appended when the
-        block ends, also when it ends with an exception, and before its transaction commits.
+        one by one; with seconds=0 each row is, when `row` returns. A thread of the writer appends
+        rows after which no other one comes, and the next call raises what it failed by. What is left
+        is appended when the block ends, also when it ends with an exception. The writer of a
+        transaction has no thread: its rows are durable when the transaction commits.
 
         >>> with db.tables.create("log", index="t").writer() as w:
         ...     for t in range(3):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import struct
 import threading
 import time
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet, ref
 
 from ._axis import PER_SECOND, TIME_UNITS, nanoseconds, time64
 from ._closing import Closing
@@ -30,9 +32,11 @@ _YEARS = {
     "us": (-62_135_596_800_000_000, 253_402_300_800_000_000),
     "ns": (_NULL + 1, 2**63),
 }
+#: Seconds after which the thread of a writer tries again what failed, at least.
+_RETRY = 0.1
 _Converter = Callable[[Any], Any]
-#: Columns of rows that were taken, all of the same length.
-_Rows = dict[str, list[Any]]
+#: A row that was taken: its cells as their columns keep them.
+_Row = dict[str, Any]
 
 
 class _Misfit(ValueError):
@@ -191,27 +195,85 @@ def _refused(name: str, value: Any, misfit: Exception) -> InvalidArgumentError:
     )
 
 
+def _unknown(name: str, known: Iterable[str]) -> InvalidArgumentError:
+    return InvalidArgumentError(f"the table has no column {name!r}, but {', '.join(known)}")
+
+
+class _Clock(threading.Thread):
+    """The thread that appends the rows of a writer when they are due. It keeps no writer alive."""
+
+    def __init__(self, writer: TableWriter, wait: float) -> None:
+        super().__init__(name="stationdb writer", daemon=True)
+        self._writer = ref(writer)
+        self._wait = wait
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Sleeps until the writer has rows that are due; ends where it has none."""
+        wait: float | None = self._wait
+        while wait is not None and not self._ended.wait(min(wait, threading.TIMEOUT_MAX)):
+            writer = self._writer()
+            wait = None if writer is None else writer._tick()
+            del writer
+
+    def end(self) -> None:
+        """Wakes it up, to end."""
+        self._ended.set()
+
+
+#: The threads that run. The interpreter may end none of them within a call of the extension.
+_CLOCKS: WeakSet[_Clock] = WeakSet()
+
+
+@atexit.register
+def _end_clocks() -> None:
+    clocks = list(_CLOCKS)
+    for clock in clocks:
+        clock.end()
+    for clock in clocks:
+        # One that waits for a transaction of somebody else is left behind.
+        clock.join(timeout=5)
+
+
+def _started(writer: TableWriter, wait: float) -> _Clock | None:
+    clock = _Clock(writer, wait)
+    try:
+        clock.start()
+    except RuntimeError:
+        # There are too many threads, or the interpreter ends. The next row tries again.
+        return None
+    _CLOCKS.add(clock)
+    return clock
+
+
 class TableWriter(Closing):
     """Appends single rows in batches. `Table.writer` returns one. Threads may share it."""
 
     __slots__ = (
         "__weakref__",
         "_batch_rows",
-        "_columns",
+        "_clock",
         "_converters",
-        "_count",
+        "_failed",
         "_flushed",
+        "_is_asked",
         "_is_closed",
+        "_is_timed",
+        "_is_working",
         "_kinds",
         "_lock",
         "_needed",
+        "_rows",
         "_seconds",
+        "_sent",
+        "_turn",
         "refused",
         "table",
     )
 
     def __init__(self, table: Table, batch_rows: int, seconds: float) -> None:
-        self._is_closed, self._count = True, 0
+        self._is_closed = True
+        self._rows: list[_Row] = []
         if not isinstance(batch_rows, int) or batch_rows < 1:
             raise InvalidArgumentError(f"batch_rows is {batch_rows!r}; it is at least 1")
         if not isinstance(seconds, int | float) or not seconds >= 0:
@@ -222,15 +284,24 @@ class TableWriter(Closing):
         self.refused: list[dict[str, Any]] = []
         self._batch_rows = batch_rows
         self._seconds = seconds
-        # A handler of a signal may come again in the middle of a call of its thread.
+        # A handler of a signal may come again in the middle of a call of its thread. `_lock` is
+        # held for the members alone, and `_turn` by who appends: it comes first where both are.
         self._lock = threading.RLock()
-        self._columns: _Rows = {}
+        self._turn = threading.RLock()
+        self._is_working = self._is_asked = False
+        #: Rows of an append whose end is not known, and their number: the first of `_rows`.
+        self._sent: tuple[Input, int] | None = None
         # A table without columns gets them from the rows of the first batch; else the first row is
         # durable at once.
         self._flushed = time.monotonic() - (0 if table._core is None else seconds)
         self._kinds: dict[str, str] = {}
         self._converters: dict[str, _Converter] = {}
         self._needed: list[str] = []
+        self._clock: _Clock | None = None
+        #: The error of the clock, which the next call raises.
+        self._failed: Exception | None = None
+        # A transaction is of one thread, and its rows are durable with its commit.
+        self._is_timed = table._services._is_durable and seconds > 0
         self._is_closed = False
         table._services._writers.add(self)
 
@@ -242,23 +313,43 @@ class TableWriter(Closing):
         other. Those of a table without columns are given by the first value of each, and a column
         of whole numbers becomes one of floats when a float comes before the first append.
 
-        Raises `InvalidArgumentError` for a row that does not fit, and the errors of `flush`.
+        Raises `InvalidArgumentError` for a row that does not fit, and the errors of `flush`, after
+        which the row was taken.
         """
         with self._lock:
             if self._is_closed:
                 raise ClosedError("the writer is closed; make another one with table.writer()")
-            cells = self._fitting(values)
-            for name in cells:
-                if name not in self._columns:
-                    self._columns[name] = [None] * self._count
-            for name, column in self._columns.items():
-                column.append(cells.get(name))
-            self._count += 1
-            is_late = time.monotonic() - self._flushed >= self._seconds
-            if self._count >= self._batch_rows or is_late:
-                self.flush()
+            self._rows.append(self._fitting(values))
+            failed, self._failed = self._failed, None
+            wait = self._flushed + self._seconds - time.monotonic()
+            is_due = len(self._rows) >= self._batch_rows or not wait > 0
+            if self._is_timed and self._clock is None and not is_due:
+                self._clock = _started(self, wait)
+        if failed is not None:
+            raise failed
+        if is_due:
+            self.flush()
 
-    def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _tick(self) -> float | None:
+        """Appends the rows that are due, for the clock. Returns in how many seconds it looks again."""
+        with self._lock:
+            if self._is_closed or not self._rows:
+                self._clock = None
+                return None
+            wait = self._flushed + self._seconds - time.monotonic()
+        if wait > 0:
+            return wait
+        with self._turn:
+            try:
+                self.flush()
+            except Exception as error:
+                if not isinstance(self._failed, InvalidArgumentError):
+                    self._failed = error
+                # What cannot be appended now is tried again, and not all the time.
+                return max(self._seconds, _RETRY)
+        return self._seconds
+
+    def _fitting(self, values: dict[str, Any]) -> _Row:
         """The values as their columns keep them."""
         if not self._kinds:
             self.table._look_again()
@@ -269,12 +360,11 @@ class TableWriter(Closing):
         if any(name not in self._converters for name in values):
             # Another handle may have added columns.
             self._learn()
-        cells: dict[str, Any] = {}
+        cells: _Row = {}
         for name, value in values.items():
             convert = self._converters.get(name)
             if convert is None:
-                known = ", ".join(self._converters)
-                raise InvalidArgumentError(f"the table has no column {name!r}, but {known}")
+                raise _unknown(name, self._converters)
             cells[name] = None if value is None else self._cell(name, value, convert)
         for name in self._needed:
             if cells.get(name) is None:
@@ -300,40 +390,43 @@ class TableWriter(Closing):
         }
         self._needed = [one["name"] for one in columns if one["columnType"] != "NULLABLE"]
 
-    def _pending(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _pending(self, values: dict[str, Any]) -> _Row:
         """The values for a table whose columns come from the rows of the first batch."""
         kinds, cells = dict(self._kinds), {}
-        widened: _Rows = {}
+        # The columns of a batch that is being appended are those of the table.
+        is_open = self._sent is None
         for name, value in values.items():
             try:
                 plain = _plain(value)
+                if name not in kinds and not is_open:
+                    raise _unknown(name, kinds)
                 if name not in kinds:
                     kinds[name] = _kind_of(plain)
-                elif kinds[name] == "INT64" and isinstance(plain, float):
+                elif kinds[name] == "INT64" and isinstance(plain, float) and is_open:
                     if name not in self._needed:
-                        known = self._columns.get(name, [])
-                        widened[name] = [None if one is None else _float64(one) for one in known]
+                        for known in self._rows:
+                            if known.get(name) is not None:
+                                _float64(known[name])
                         kinds[name] = "FLOAT64"
                 cells[name] = None if plain is None else _converter(kinds[name])(plain)
             except (_Misfit, InvalidArgumentError) as misfit:
                 raise _refused(name, value, misfit) from None
         if not self._kinds:
             # The index is among the values of the first row, and of a type for it.
-            one_row = {name: [cell] for name, cell in cells.items()}
-            made = self.table._make(self._input(one_row, kinds))
+            made = self.table._make(self._input([cells], kinds))
             self._needed = [one["name"] for one in made if one["columnType"] == "INDEX"]
         for name in self._needed:
             if cells.get(name) is None:
                 raise InvalidArgumentError(f"the row has no value for {name!r}, which is never null")
         self._kinds = kinds
-        self._columns.update(widened)
         return cells
 
     @staticmethod
-    def _input(columns: _Rows, kinds: dict[str, str]) -> Input:
+    def _input(rows: list[_Row], kinds: dict[str, str]) -> Input:
         given: list[tuple[str, str, str | None, Any]] = []
-        for name, cells in columns.items():
+        for name in dict.fromkeys(name for row in rows for name in row):
             kind = kinds[name]
+            cells = [row.get(name) for row in rows]
             if kind in TIME_UNITS:
                 counts = array("q", [_NULL if cell is None else cell for cell in cells])
                 given.append((name, TIME_UNITS[kind], None, memoryview(counts)))
@@ -349,40 +442,44 @@ class TableWriter(Closing):
 
         Raises `InvalidArgumentError` for these, and the errors of `Table.append`.
         """
-        with self._lock:
-            if self._count:
-                columns, count = self._columns, self._count
-                self._columns, self._count = {}, 0
-                self._store(columns, count)
+        if self._rows:
+            # The clock may have the turn, and wait for a transaction of this thread.
+            self.table._services._core.check_writable()
+        with self._turn:
+            self._is_asked = True
+            if self._is_working:
+                # A handler of a signal calls in the middle of an append, which goes on with its rows.
+                return
+            self._is_working = True
+            try:
+                while self._is_asked:
+                    self._is_asked = False
+                    self._store()
+            finally:
+                self._is_working = False
             self._flushed = time.monotonic()
+            failed, self._failed = self._failed, None
+            if isinstance(failed, InvalidArgumentError):
+                # It is about rows that are in `refused`. What else failed was made good now.
+                raise failed
 
-    def _store(self, columns: _Rows, count: int) -> None:
-        """Appends rows that are taken out. A batch that is refused is halved down to single rows."""
+    def _store(self) -> None:
+        """Appends the rows. A batch that is refused is halved down to single rows."""
+        self._settle()
         errors: list[Error] = []
-        kinds = self._kinds
-        parts = [(columns, count)]
-        try:
-            while parts:
-                part, rows = parts[-1]
-                try:
-                    self.table._append(self._input(part, kinds), None)
-                    parts.pop()
-                except InvalidArgumentError as error:
-                    parts.pop()
-                    if rows == 1:
-                        cells = {name: one[0] for name, one in part.items()}
-                        shown = {name: _shown(one, kinds[name]) for name, one in cells.items()}
-                        self.refused.append(shown)
-                        errors.append(error)
-                        continue
-                    half = rows // 2
-                    parts.append(({name: one[half:] for name, one in part.items()}, rows - half))
-                    parts.append(({name: one[:half] for name, one in part.items()}, half))
-        except BaseException:
-            # What is not stored goes before the rows that came meanwhile.
-            parts.reverse()
-            self._put_back(parts)
-            raise
+        count = len(self._rows)
+        # Numbers of rows, the next ones last.
+        parts = [count] if count else []
+        while parts:
+            part = parts.pop()
+            error = self._send(part)
+            if error is None:
+                continue
+            if part > 1:
+                parts += [part - part // 2, part // 2]
+            else:
+                errors.append(error)
+                self._refuse()
         if errors:
             # Whatever the table has become, the next row is compared with it.
             self._converters = {}
@@ -393,37 +490,74 @@ class TableWriter(Closing):
             refused.inner = tuple(errors)
             raise refused
 
-    def _put_back(self, parts: list[tuple[_Rows, int]]) -> None:
-        parts = [*parts, (self._columns, self._count)]
-        columns: _Rows = {}
-        count = 0
-        for part, rows in parts:
-            for name in part:
-                if name not in columns:
-                    columns[name] = [None] * count
-            for name, cells in columns.items():
-                cells.extend(part.get(name) or [None] * rows)
-            count += rows
-        self._columns, self._count = columns, count
+    def _send(self, count: int) -> InvalidArgumentError | None:
+        """Appends the first rows. Returns why the table does not take them."""
+        with self._lock:
+            rows = self._rows[:count]
+            if not rows:
+                return None
+            given = self._input(rows, self._kinds)
+            self._sent = (given, len(rows))
+        try:
+            self.table._append(given, None)
+        except InvalidArgumentError as error:
+            if given.is_stored:
+                # It is of a handler of a signal.
+                raise
+            return error
+        finally:
+            self._settle()
+        return None
+
+    def _settle(self) -> None:
+        """Drops the rows that were sent, if the table has them.
+
+        An exception of a signal may come after an append and before its rows are dropped, so it is
+        the extension that knows what is stored.
+        """
+        with self._lock:
+            if self._sent is not None:
+                given, count = self._sent
+                rest = self._rows[count:] if given.is_stored else self._rows
+                # No signal comes between these two.
+                self._rows, self._sent = rest, None
+
+    def _refuse(self) -> None:
+        """Puts the first row aside."""
+        with self._lock:
+            if self._rows:
+                row = self._rows[0]
+                self.refused.append({name: _shown(row[name], self._kinds[name]) for name in row})
+                self._rows = self._rows[1:]
 
     def discard(self) -> int:
         """Drops the rows that were not appended, and returns their number."""
         with self._lock:
-            count = self._count
-            self._columns, self._count = {}, 0
+            if not self._is_working:
+                self._settle()
+            # Those of an append that is going on are not dropped.
+            first = 0 if self._sent is None else self._sent[1]
+            count = len(self._rows) - first
+            self._rows = self._rows[:first]
+            self._failed = None
             return count
 
     def close(self) -> None:
         """Appends the last rows. Does nothing the second time."""
-        with self._lock:
-            if self._is_closed:
-                return
-            try:
-                self.flush()
-            finally:
-                if not self._count:
-                    self._is_closed = True
-                    self.table._services._writers.discard(self)
+        if self._is_closed:
+            return
+        try:
+            self.flush()
+        finally:
+            with self._lock:
+                if not self._rows:
+                    self._end_now()
+
+    def _end_now(self) -> None:
+        self._is_closed = True
+        self.table._services._writers.discard(self)
+        if self._clock is not None:
+            self._clock.end()
 
     def _abandon(self) -> None:
         """Ends without its rows: their transaction was rolled back."""
@@ -431,9 +565,9 @@ class TableWriter(Closing):
         self._is_closed = True
 
     def __del__(self) -> None:
-        if self._is_closed or not self._count:
+        if self._is_closed or not self._rows:
             return
-        count = self._count
+        count = len(self._rows)
         try:
             self.close()
             told = f"a writer with {count} rows was not closed; they were appended now"
