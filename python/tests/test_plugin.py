@@ -26,7 +26,13 @@ def pytest_run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str
         command += ["-p", "stationdb.pytest_plugin"]
     command += [*map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+        command,
+        capture_output=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        timeout=120,
+        cwd=cwd,
+        check=False,
     )
 
 
@@ -244,6 +250,78 @@ def test_a_record_that_cannot_be_stored_waits(
     assert len(later.take_spool()) == 1 and later.waiting() == []
     assert db.results.query().one().serial_number == "SN-7"
     db.close()
+
+
+def executed(store: stationdb.Store, spool: Path, serial: str, value: Any, **options: Any) -> Any:
+    """Runs a test of OpenHTF with one measurement."""
+    htf: Any = importlib.import_module("openhtf")
+
+    @htf.measures(htf.Measurement("value"))  # type: ignore[untyped-decorator,unused-ignore]
+    def phase(test: Any) -> None:
+        test.measurements.value = value
+
+    test = htf.Test(phase, test_name="Gain")
+    out = output.Output(store, spool=spool, **options)
+    test.add_output_callbacks(out)
+    test.execute(test_start=lambda: serial)
+    return out
+
+
+def test_records_of_stations_that_share_a_spool_stay_apart(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    closed = stationdb.open(tmp_path / "other")
+    session = closed.session("eve", workspace="line-2")
+    made = output.Output(session, spool=spool)
+    closed.close()
+    executed(closed, spool, "SN-1", 1, part_number="P-1", workspace="line-1")
+    executed(closed, spool, "SN-2", 2, part_number="P-2")
+    assert made._workspace == "line-2"
+    (spool / "0.json").write_text("[]")
+    with stationdb.open(tmp_path / "a") as db:
+        later = output.Output(db, part_number="P-3", workspace="line-3", spool=spool)
+        assert len(later.waiting()) == 3 and len(later.take_spool()) == 2
+        # What is no record of a spool waits on.
+        assert [one.name for one in later.waiting()] == ["0.json"]
+        found = {(one.serial_number, one.part_number, one.workspace) for one in db.results.query()}
+        default = db.workspace
+        assert found == {("SN-1", "P-1", "line-1"), ("SN-2", "P-2", default)}
+
+
+class Odd:
+    """A value that is none of JSON, nor of a text."""
+
+    def __repr__(self) -> str:
+        return "Odd \udc80"
+
+
+def test_what_json_does_not_have_is_text(tmp_path: Path) -> None:
+    values: list[Any] = [b"\x01\xff", {(1, 2): b"k"}, Odd(), "a\udc80", {"nan": float("nan")}]
+    with stationdb.open(tmp_path / "a") as db:
+        for at, value in enumerate(values):
+            out = executed(db, tmp_path / "spool", f"SN-{at}", value)
+            assert out.last is not None and out.waiting() == [], value
+        assert db.results.query().count() == len(values)
+        rows = db.results.measurements("value", columns=["text"]).to_pylist()
+        assert "\x01\\xff" in {row["text"] for row in rows}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_record_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    with stationdb.open(tmp_path / "a") as db:
+        out = output.Output(db, spool=tmp_path / "spool")
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(output, "import_record", interrupt)
+        record = importlib.import_module("openhtf.core.test_record").TestRecord
+        with pytest.raises(error):
+            out(record(dut_id="SN-1", station_id="line", start_time_millis=1))
+        monkeypatch.undo()
+        assert len(out.waiting()) == 1 and len(out.take_spool()) == 1
+        assert db.results.query().one().serial_number == "SN-1"
 
 
 def test_the_example_of_openhtf_runs(tmp_path: Path) -> None:
@@ -468,9 +546,163 @@ def test_a_result_ends_whatever_fails(tmp_path: Path) -> None:
 
 def test_where_nothing_runs_nothing_is_stored(tmp_path: Path) -> None:
     done = pytest_run("test_mistyped.py", "--stationdb", "station", cwd=tmp_path)
-    assert done.returncode == 4, done.stdout
+    assert done.returncode == 4 and not (tmp_path / "station").exists(), done.stdout
+
+
+def states_of(store: Path) -> list[str]:
+    """The statuses of the results and of the steps of a store."""
+    with stationdb.open(store, create=False) as db:
+        found = [*db.results.query(), *db.steps.query()]
+        return [one.status.status_type for one in found if one.status]
+
+
+ASKING = ["--setup-plan", "--setup-only", "--collect-only", "--fixtures", "--help", "--markers"]
+
+
+@pytest.mark.parametrize("option", [*ASKING, "--cache-show"])
+def test_a_command_that_runs_no_test_leaves_no_result(tmp_path: Path, option: str) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(measure):\n    measure('a', 1)\n")
+    arguments = ["test_it.py", "--stationdb", "station", option]
+    if option == "--cache-show":
+        arguments += ["-p", "cacheprovider"]
+    done = pytest_run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # Not even a store, which another process may have open.
+    assert not (tmp_path / "station").exists()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_a_run_of_skipped_tests_is_skipped(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.skip\ndef test_a(): pass\ndef test_b(): pytest.skip('no')\n"
+    )
+    assert pytest_run("test_it.py", "--stationdb", "station", *workers, cwd=tmp_path).returncode == 0
+    assert states_of(tmp_path / "station") == ["SKIPPED"] * 3
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.skip\ndef test_a(): pass\ndef test_b(): pass\n"
+    )
+    assert pytest_run("test_it.py", "--stationdb", "other", *workers, cwd=tmp_path).returncode == 0
+    assert sorted(states_of(tmp_path / "other")) == ["PASSED", "PASSED", "SKIPPED"]
+
+
+STRICT = """
+    import pytest
+
+    @pytest.mark.xfail(strict=True)
+    def test_strict(measure):
+        measure("V", 3, high=2)
+
+    @pytest.mark.xfail(strict=True)
+    def test_passes(measure):
+        measure("V", 1, high=2)
+
+    @pytest.mark.xfail(raises=ZeroDivisionError)
+    def test_other_reason(measure):
+        measure("V", 3, high=2)
+"""
+
+
+def test_a_failed_measurement_is_a_failure_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(STRICT))
+    done = pytest_run("test_it.py", "--stationdb", "station", cwd=tmp_path)
+    assert "2 failed, 1 xfailed" in done.stdout, done.stdout
     with stationdb.open(tmp_path / "station", create=False) as db:
-        assert db.results.query().all() == []
+        found = {
+            (one.name or "").rpartition("::")[2]: one.status.status_type if one.status else None
+            for one in db.steps.query()
+        }
+    expected = {"test_strict": "SKIPPED", "test_passes": "FAILED", "test_other_reason": "FAILED"}
+    assert found == expected
+
+
+UNFIT = r"""
+    import decimal
+
+    class Unit:
+        def __repr__(self):
+            return "<Unit('volt')>"
+
+    def test_unit(measure):
+        measure("V", 1, unit=Unit())
+
+    def test_name(measure):
+        measure(7, 1)
+
+    def test_surrogate(measure):
+        measure("V", "\udc80")
+
+    def test_file(attach):
+        attach(b"x", name="\udc80.bin")
+
+    def test_error():
+        raise ValueError("read b\udc80")
+
+    def test_too_many(measure):
+        for at in range(3_000):
+            measure(f"a measurement with a name that is rather long {at:2000}", at)
+
+    def test_good(measure):
+        measure("V", 1, unit="V")
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_no_report_ends_the_session(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(UNFIT))
+    # pytest-xdist itself ends at a report with a lone surrogate.
+    chosen = ["-k", "not test_error"] if workers else []
+    failed = 4 if workers else 5
+    arguments = ["test_it.py", "--stationdb", "station", *workers, *chosen]
+    done = pytest_run(*arguments, cwd=tmp_path)
+    assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout
+    assert f"{failed} failed, 2 passed" in done.stdout, done.stdout
+    assert "<Unit('volt')>; give a text" in done.stdout
+    with stationdb.open(tmp_path / "station", create=False) as db:
+        steps = {(one.name or "").rpartition("::")[2]: one for one in db.steps.query()}
+        found = {name: one.status.status_type if one.status else "" for name, one in steps.items()}
+        # What the store refuses is told by the step itself.
+        assert found.pop("test_too_many") == "ERRORED" and found.pop("test_good") == "PASSED"
+        assert set(found.values()) == {"FAILED"} and len(found) == failed
+        if not workers:
+            data = steps["test_error"].data
+            assert data is not None and "read b\\udc80" in (data.text or "")
+        data = steps["test_too_many"].data
+        assert data is not None and "was not stored as it was" in (data.text or "")
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("store", [[], ["--stationdb", "station"]], ids=["bare", "stored"])
+def test_attachments_stay_out_of_reports(
+    tmp_path: Path, workers: list[str], store: list[str]
+) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n"
+        "@pytest.hookimpl(trylast=True)\n"
+        "def pytest_sessionfinish(session):\n"
+        "    terminal = session.config.pluginmanager.get_plugin('terminalreporter')\n"
+        "    if terminal is not None and not hasattr(session.config, 'workerinput'):\n"
+        "        reports = [one for all in terminal.stats.values() for one in all]\n"
+        "        print('kept', [one.user_properties for one in reports if hasattr(one, 'user_properties')])\n"
+        "        print('held', [str(item.stash._storage) for item in getattr(session, 'items', ())\n"
+        "                       if '_Step' in str(item.stash._storage)])\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(attach, measure, record_property):\n"
+        "    attach(b'x' * 100_000, name='a.bin')\n    measure('V', 1)\n"
+        "    record_property('mine', 5)\n"
+    )
+    arguments = [*store, *workers, "--junitxml=out.xml", "-s"]
+    done = pytest_run("test_it.py", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    text = (tmp_path / "out.xml").read_text()
+    assert len(text) < 2_000 and 'name="mine" value="5"' in text
+    (kept,) = (line for line in done.stdout.splitlines() if "kept [" in line)
+    assert "mine" in kept and "stationdb" not in kept
+    assert "held []" in done.stdout, done.stdout
+    if store:
+        with stationdb.open(tmp_path / "station", create=False) as db:
+            assert [one.size for one in db.files.query()] == [100_000]
+            assert [one["name"] for one in db.results.measurements().to_pylist()] == ["V"]
 
 
 def test_a_file_that_is_no_test_is_no_failed_device(tmp_path: Path) -> None:

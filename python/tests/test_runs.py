@@ -326,3 +326,28 @@ def test_steps_nest_in_100_levels(db: stationdb.Store) -> None:
     too_deep = {"steps": [{"resultId": result.id, **nested(103)}]}
     with pytest.raises(errors.LimitExceededError, match="children"):
         db.call("create_steps", too_deep)
+
+
+class Unsayable(Exception):
+    """An exception that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("read b\udc80"), "ValueError: read b\\udc80"),
+        (Unsayable(), "Unsayable: it has no text, because its __str__ fails"),
+    ],
+)
+def test_any_exception_leaves_its_step(
+    db: stationdb.Store, error: Exception, text: str
+) -> None:
+    run = db.results.begin("P-1", "SN-1", "Final")
+    with pytest.raises(type(error)), run.step("Power"):
+        raise error
+    step = db.steps.query().one()
+    assert step.status is not None and step.status.status_type == "ERRORED"
+    assert step.data is not None and step.data.text == text

@@ -246,6 +246,19 @@ def _text_of(operation: str, arguments: Any) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """A text that a record keeps: lone surrogates, as of bytes that are no UTF-8, are written out."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def told(error: BaseException) -> str:
+    """What an exception says, whatever it is."""
+    try:
+        return printable(str(error))
+    except Exception:
+        return "it has no text, because its __str__ fails"
+
+
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the members of the request, which the wire has beside the others."""
     out: dict[str, Any] = {}

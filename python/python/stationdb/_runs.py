@@ -15,7 +15,7 @@ from ._closing import Block
 from ._collection import BatchResult, Write
 from ._imports import ImportedFile, how, results_of
 from ._progress import Progress
-from ._record import HasModelDump, encoded, exact, finite, merged, scalar, wire, wires
+from ._record import HasModelDump, encoded, exact, finite, merged, scalar, told, wire, wires
 from ._rows import Rows
 from ._stationdb import RunCore, append_results, begin_run, resume_run, scan_measurements
 from .errors import ClosedError, InvalidArgumentError
@@ -217,8 +217,8 @@ class RunStep(Block):
         if kind is not None:
             self.status(_of_error(kind))
             if self._asked["text"] is None:
-                told = str(error)
-                self.text(f"{kind.__name__}: {told}" if told else kind.__name__)
+                text = "" if error is None else told(error)
+                self.text(f"{kind.__name__}: {text}" if text else kind.__name__)
         self.finish()
 
 

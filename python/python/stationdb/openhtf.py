@@ -12,15 +12,19 @@ the same run, because both read the same JSON.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _stationdb
+from ._record import printable
 from .errors import ConflictError, Error, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -76,7 +80,11 @@ class Output:
 
     OpenHTF logs what a callback raises, and goes on: the run would be lost. So a record that cannot
     be stored is written into the folder `spool`, durably, and said on the error output. The next
-    run, or `take_spool`, stores it. Without `spool` the folder lies beside the store.
+    run, or `take_spool`, stores it, with the part number and the workspace that were meant for it.
+    Without `spool` the folder lies beside the store.
+
+    What JSON does not have is a text in the record: bytes as text with escapes, other objects as
+    their `repr`.
 
     `last` is what became of the last record.
     """
@@ -92,6 +100,10 @@ class Output:
         self._store = store
         self._part_number = part_number
         self._workspace = workspace
+        if workspace is None:
+            # Who takes the record from the spool may have another one.
+            with suppress(Error):
+                self._workspace = store.workspace
         directory = f"{store._core.path.rstrip(os.sep)}.spool" if spool is None else spool
         #: The folder of the records that could not be stored.
         self.spool = Path(directory)
@@ -100,25 +112,29 @@ class Output:
 
     def __call__(self, record: Any) -> None:
         """Stores the record of a test, and what waits in the spool."""
-        data = _serialized(record)
         self.last = None
+        data: str | None = None
         try:
-            self.last = self._import(data)
-        except Exception as error:
-            path = self._write(data)
-            told = f"stationdb: the record was not stored and waits in {path}: {error}"
-            print(told, file=sys.stderr, flush=True)
-            _LOG.error(told)
+            data = _serialized(record)
+            self.last = self._import(_Waiting(data, self._part_number, self._workspace))
+        except BaseException as error:
+            self._keep(_serialized(record) if data is None else data, error)
+            if not isinstance(error, Exception):
+                # Such as Ctrl-C.
+                raise
             return
         self.take_spool()
 
-    def _import(self, data: bytes) -> Imported:
+    def _import(self, given: _Waiting) -> Imported:
         return import_record(
-            self._store, data, part_number=self._part_number, workspace=self._workspace
+            self._store,
+            given.record.encode(),
+            part_number=given.part_number,
+            workspace=given.workspace,
         )
 
     def waiting(self) -> list[Path]:
-        """The records that wait in the spool, in the order of their names."""
+        """The files of the records that wait in the spool, in the order of their names."""
         return sorted(self.spool.glob("*.json")) if self.spool.is_dir() else []
 
     def take_spool(self) -> list[Imported]:
@@ -126,7 +142,7 @@ class Output:
         taken = []
         for path in self.waiting():
             try:
-                taken.append(self._import(path.read_bytes()))
+                taken.append(self._import(_Waiting.read(path)))
             except ConflictError as error:
                 # It was stored, and the program ended before the file was removed.
                 if error.resource is None or "openhtf" not in str(error).lower():
@@ -137,6 +153,12 @@ class Output:
                 continue
             path.unlink(missing_ok=True)
         return taken
+
+    def _keep(self, data: str, error: BaseException) -> None:
+        path = self._write(_Waiting(data, self._part_number, self._workspace).written())
+        told = f"stationdb: the record was not stored and waits in {path}: {error or repr(error)}"
+        print(told, file=sys.stderr, flush=True)
+        _LOG.error(told)
 
     def _write(self, data: bytes) -> Path:
         self.spool.mkdir(parents=True, exist_ok=True)
@@ -156,9 +178,71 @@ class Output:
         return path
 
 
-def _serialized(record: Any) -> bytes:
-    """The bytes that OpenHTF's own output writes of a record."""
+@dataclass(slots=True, frozen=True)
+class _Waiting:
+    """A record and how it is stored, as a file of the spool has both. Stations may share the folder."""
+
+    #: The JSON of the record.
+    record: str
+    part_number: str | None
+    workspace: str | None
+
+    def written(self) -> bytes:
+        members = {
+            "partNumber": self.part_number,
+            "workspace": self.workspace,
+            "record": self.record,
+        }
+        return json.dumps(members).encode()
+
+    @classmethod
+    def read(cls, path: Path) -> _Waiting:
+        """The record of a file. Raises `InvalidArgumentError` for a file that is none of a spool."""
+        try:
+            members = json.loads(path.read_bytes())
+            texts = [members[name] for name in ("record", "partNumber", "workspace")]
+        except (ValueError, LookupError, TypeError) as error:
+            raise InvalidArgumentError(f"{path} is no file of a spool: {error!r}") from None
+        if not isinstance(texts[0], str) or not all(isinstance(one, str | None) for one in texts):
+            raise InvalidArgumentError(f"{path} is no file of a spool: its members are no texts")
+        return cls(*texts)
+
+
+def _serialized(record: Any) -> str:
+    """The JSON that OpenHTF's own output writes of a record, and JSON also where it can write none."""
     from openhtf.output.callbacks import json_factory  # type: ignore[import-untyped,unused-ignore]
 
-    parts: Iterator[Any] = json_factory.OutputToJSON("").serialize_test_record(record)
-    return "".join(parts).encode()
+    try:
+        parts: Iterator[Any] = json_factory.OutputToJSON("").serialize_test_record(record)
+        text = "".join(parts)
+        if "\\ud" in text:
+            # Half of a pair is no text of JSON.
+            json.dumps(json.loads(text), ensure_ascii=False).encode()
+        return text
+    except (TypeError, ValueError, RecursionError):
+        encoded = json_factory.convert_test_record_to_json(record)
+        return json.dumps(_plain(encoded), cls=json_factory.TestRecordEncoder)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a record as JSON has it. Attachments stay, because OpenHTF writes them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, bytes | bytearray):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(one) for key, one in value.items()}
+    if hasattr(value, "_asdict"):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    return printable(repr(value))
+
+
+def _key(key: Any) -> str:
+    plain = _plain(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)

@@ -15,8 +15,10 @@ With pytest-xdist the measurements travel in the reports of the workers: the con
 alone opens the store. A worker that dies leaves its test ERRORED.
 
 The program of a result is the name of the root directory, unless `--stationdb-program` says
-otherwise. A run that was killed keeps the steps that had ended; the next run ends its result as
-TERMINATED.
+otherwise. The result begins with the first test: where none runs, as with --fixtures, --help and
+--setup-plan, the store is not opened, or keeps nothing. It is PASSED if a test has passed and none
+has failed, and SKIPPED if all were skipped. A run that was killed keeps the steps that had ended;
+the next run ends its result as TERMINATED.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ import datetime
 import math
 import os
 import platform
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ._record import exact, scalar
+from ._record import exact, printable, scalar
+from ._record import told as said
 from ._session import Services
 from ._store import Store
 from ._store import open as open_store
@@ -47,8 +51,10 @@ __all__ = ["Attach", "Measure", "Measurement"]
 _KEY = "stationdb"
 #: What marks the results of this plugin.
 _KEYWORD = "pytest"
-#: From the mildest to the gravest.
-_GRAVITY = ("PASSED", "SKIPPED", "FAILED", "ERRORED", "TERMINATED")
+#: What counts more in a run comes later.
+_GRAVITY = ("SKIPPED", "PASSED", "FAILED", "ERRORED", "TERMINATED")
+#: The most characters of the text of a step.
+_TEXT = 16_000
 #: How pytest exits after an error of a plugin.
 _INTERNAL_ERROR = 3
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
@@ -146,12 +152,20 @@ class _Step:
     judged: int = 0
     files: list[tuple[str, bytes]] = field(default_factory=list)
 
+    def parameters(self) -> list[dict[str, str]]:
+        """The measurements as parameters of a step."""
+        return [one.parameter() for one in self.measurements]
+
     def to_dict(self) -> dict[str, Any]:
         """What travels in a report."""
         return {
-            "parameters": [one.parameter() for one in self.measurements],
+            "parameters": self.parameters(),
             "files": [(name, base64.b64encode(data).decode()) for name, data in self.files],
         }
+
+
+#: The parameters of a step, and the files of its test.
+_Taken = tuple[list[dict[str, str]], list[tuple[str, bytes]]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -165,11 +179,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Opens the store, in the controlling process."""
-    path = config.getoption("--stationdb")
-    is_worker = hasattr(config, "workerinput")
-    if path and not is_worker and not config.option.collectonly:
-        config.pluginmanager.register(_Run(config, path), "stationdb-run")
+    """Has the tests stored, by the controlling process."""
+    if _is_stored(config) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Run(config), "stationdb-run")
+
+
+def _is_stored(config: pytest.Config) -> bool:
+    """Whether the tests of the command run, and a store gets them."""
+    asks_only = ("collectonly", "setuponly", "setupplan")
+    return bool(config.getoption("--stationdb")) and not any(
+        config.getoption(name, False) for name in asks_only
+    )
 
 
 def _run_of(config: pytest.Config) -> _Run | None:
@@ -180,45 +200,75 @@ def _run_of(config: pytest.Config) -> _Run | None:
 class _Run:
     """The result of a run, and its steps."""
 
-    def __init__(self, config: pytest.Config, path: str) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
         self._option = config.getoption
-        operator = self._option("--stationdb-operator")
-        try:
-            self.store: Store = open_store(path, user=operator)
-        except Error as error:
-            raise pytest.UsageError(f"--stationdb {path}: {error}") from error
-        program = self._option("--stationdb-program") or os.path.basename(config.rootpath) or "pytest"
-        now = datetime.datetime.now(datetime.UTC)
-        self._end_killed()
-        made = self.store.results.create(
-            program_name=program,
-            part_number=self._option("--stationdb-part"),
-            serial_number=self._option("--stationdb-serial"),
-            operator=self.store.user,
-            host_name=platform.node(),
-            started_at=now,
-            keywords=[_KEYWORD],
-            status={"statusType": "RUNNING"},
-        )
-        self.result = made.id or ""
-        self._began = now
+        #: The open store; None before the first test.
+        self.store: Store | None = None
+        #: The id of the result; empty before the first test.
+        self.result = ""
+        self._process = os.getpid()
+        self._began = datetime.datetime.now(datetime.UTC)
         self._done: dict[str, dict[str, Any]] = {}
+        self._taken: dict[str, _Taken] = {}
         self._running: dict[str, str] = {}
-        self._gravest = "PASSED"
-        self._count = 0
+        self._gravest = "SKIPPED"
         self._test: pytest.Item | None = None
         self._item: WorkItem | None = None
 
-    def _end_killed(self) -> None:
+    @property
+    def is_here(self) -> bool:
+        """Whether this process has the store, and not a child of it."""
+        return self.store is not None and self._process == os.getpid()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Opens the store: what was collected runs now."""
+        with self._told():
+            path = str(self._option("--stationdb"))
+            self.store = open_store(path, user=self._option("--stationdb-operator"))
+            self._end_killed(self.store)
+
+    def _opened(self) -> Store:
+        """The store, with the result of the run, which the first test makes."""
+        if self.store is None:
+            raise pytest.UsageError("--stationdb: a test runs outside of the loop of pytest")
+        if not self.result:
+            self._began = datetime.datetime.now(datetime.UTC)
+            root = printable(os.path.basename(self._config.rootpath))
+            with self._told():
+                made = self.store.results.create(
+                    program_name=self._option("--stationdb-program") or root or "pytest",
+                    part_number=self._option("--stationdb-part"),
+                    serial_number=self._option("--stationdb-serial"),
+                    operator=self.store.user,
+                    host_name=platform.node(),
+                    started_at=self._began,
+                    keywords=[_KEYWORD],
+                    status={"statusType": "RUNNING"},
+                )
+            self.result = made.id or ""
+        return self.store
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Ends pytest as a wrong option does, when the store refuses the run."""
+        try:
+            yield
+        except Error as error:
+            raise pytest.UsageError(f"--stationdb {self._option('--stationdb')}: {error}") from error
+
+    @staticmethod
+    def _end_killed(store: Store) -> None:
         # A store is open once, so whoever runs in it was killed.
         running = 'status.statusType == "RUNNING" && keywords.Contains(@0)'
-        for one in self.store.results.query(running, _KEYWORD).all():
-            self.store.results.update(one.id or "", status={"statusType": "TERMINATED"})
+        for one in store.results.query(running, _KEYWORD).all():
+            store.results.update(one.id or "", status={"statusType": "TERMINATED"})
 
     def work_item(self) -> WorkItem:
         """The work item of the run, which is made when a test asks for it."""
         if self._item is None:
-            self._item = self.store.work_items.create(
+            self._item = self._opened().work_items.create(
                 name=f"pytest {self._began:%Y-%m-%d %H:%M}",
                 type="testplan",
                 state="NEW",
@@ -235,18 +285,28 @@ class _Run:
 
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._opened()
         self._running[nodeid] = datetime.datetime.now(datetime.UTC).isoformat()
 
-    @pytest.hookimpl
+    def take(self, nodeid: str, step: _Step) -> None:
+        """Takes the measurements and files of a test, or of its last attempt."""
+        self._taken[nodeid] = (step.parameters(), step.files)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the phases of a test; its last one makes the step, durably."""
-        found = self._done.setdefault(
-            report.nodeid, {"status": "PASSED", "seconds": 0.0, "text": "", "parameters": []}
-        )
+        sent = [value for key, value in report.user_properties if key == _KEY]
+        if sent:
+            # They came from a worker, and are of no use to others, such as a report of JUnit.
+            report.user_properties[:] = [one for one in report.user_properties if one[0] != _KEY]
+            if report.when == "teardown" and isinstance(sent[-1], dict):
+                files = [(name, base64.b64decode(data)) for name, data in sent[-1]["files"]]
+                self._taken[report.nodeid] = (sent[-1]["parameters"], files)
+        found = self._found(report.nodeid)
         found["seconds"] += report.duration
         if report.outcome not in _STATUS:
             # Such as "rerun" of pytest-rerunfailures: an attempt that another one follows.
-            found["text"] = f"an attempt ended as {report.outcome}: {report.longrepr or ''}"[-16_000:]
+            found["text"] = f"an attempt ended as {report.outcome}: {report.longrepr or ''}"[-_TEXT:]
             return
         if report.when == "call" or report.outcome != "passed":
             status = _STATUS[report.outcome]
@@ -257,57 +317,69 @@ class _Run:
             if found["status"] in ("PASSED", "SKIPPED"):
                 found["status"] = status
             if report.longrepr:
-                found["text"] = str(report.longrepr)[-16_000:]
-        for key, value in report.user_properties:
-            if key == _KEY and report.when == "teardown" and isinstance(value, dict):
-                self._take(found, value)
+                found["text"] = str(report.longrepr)[-_TEXT:]
         # The report of a worker of pytest-xdist that died is of no phase, and the last one.
         if report.when not in ("setup", "call"):
             self._store(report.nodeid)
 
-    def _take(self, found: dict[str, Any], value: dict[str, Any]) -> None:
-        """Takes measurements and files of a test. Each file is one of the result at once."""
-        found["parameters"] = value["parameters"]
-        for name, data in value["files"]:
-            with self.store.transaction() as tx:
-                file = tx.files.upload(base64.b64decode(data), name=name)
-                tx.results.update(self.result, file_ids=[file.id or ""])
+    def _found(self, nodeid: str) -> dict[str, Any]:
+        """What is known of a test. One that is not called is skipped."""
+        return self._done.setdefault(nodeid, {"status": "SKIPPED", "seconds": 0.0, "text": ""})
 
     def _store(self, nodeid: str) -> None:
+        """Stores the step of a test that has ended."""
+        store = self._opened()
         found = self._done.pop(nodeid)
-        self._count += 1
-        self._gravest = max(self._gravest, found["status"], key=_GRAVITY.index)
+        parameters, files = self._taken.pop(nodeid, ([], []))
         step: dict[str, Any] = {
             "resultId": self.result,
-            "name": nodeid,
+            "name": printable(nodeid),
             "stepType": "pytest",
             "status": {"statusType": found["status"]},
             "totalTimeInSeconds": found["seconds"],
             "startedAt": self._running.pop(nodeid, self._began.isoformat()),
-            "data": {"text": found["text"], "parameters": found["parameters"]},
+            "data": {"text": printable(found["text"])[-_TEXT:], "parameters": parameters},
         }
-        self.store.steps.create(step)
+        try:
+            for name, data in files:
+                # Each file is one of the result at once.
+                with store.transaction() as tx:
+                    file = tx.files.upload(data, name=name)
+                    tx.results.update(self.result, file_ids=[file.id or ""])
+            store.steps.create(step)
+        except Error as error:
+            # What the store does not take is no reason to end the run, nor to call the test good.
+            step["status"] = {"statusType": "ERRORED"}
+            text = f"the step was not stored as it was: {said(error)}\n{step['data']['text']}"
+            step["data"] = {"text": text[:_TEXT], "parameters": []}
+            store.steps.create(step)
+        self._gravest = max(self._gravest, step["status"]["statusType"], key=_GRAVITY.index)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Ends the result, and closes the store."""
+        store = self.store
+        if store is None:
+            return
         code = int(exitstatus)
         try:
-            self._store_open()
+            if self.result:
+                self._store_open()
         except BaseException:
             code = _INTERNAL_ERROR
             raise
         finally:
             try:
-                self._end(code)
+                if self.result:
+                    self._end(store, code)
             finally:
-                self.store.close()
+                store.close()
 
     def _store_open(self) -> None:
         """Stores the steps of the tests that did not come to their end."""
         test, self._test = self._test, None
-        if test is not None and test.nodeid not in self._done:
-            self._done[test.nodeid] = {"seconds": 0.0, "text": "", "parameters": []}
+        if test is not None:
+            self._found(test.nodeid)
         for nodeid in list(self._done):
             found = self._done[nodeid]
             found["status"] = "ERRORED"
@@ -316,31 +388,25 @@ class _Run:
                 found["status"] = "TERMINATED"
                 step = test.stash.get(_STEP, None)
                 if step is not None:
-                    self._take(found, step.to_dict())
+                    self.take(nodeid, step)
             self._store(nodeid)
 
-    def _end(self, code: int) -> None:
+    def _end(self, store: Store, code: int) -> None:
         """Ends the result, by the code with which pytest exits."""
-        if self._count == 0 and not self._running and code in (2, 4, 5):
-            # Nothing ran: the files of the command are not there, have no tests, or are no Python.
-            self.store.results.delete(self.result)
-            self.result = ""
-        else:
-            status = {0: "PASSED", 1: "FAILED", 2: "TERMINATED"}.get(code, "ERRORED")
-            if code == 0 and self._gravest not in ("PASSED", "SKIPPED"):
-                status = self._gravest
-            seconds = (datetime.datetime.now(datetime.UTC) - self._began).total_seconds()
-            self.store.results.update(
-                self.result, status={"statusType": status}, total_time_in_seconds=seconds
-            )
+        status = {0: self._gravest, 1: "FAILED", 2: "TERMINATED"}.get(code, "ERRORED")
+        seconds = (datetime.datetime.now(datetime.UTC) - self._began).total_seconds()
+        store.results.update(
+            self.result, status={"statusType": status}, total_time_in_seconds=seconds
+        )
         if self._item is not None and self._item.id is not None:
-            self.store.work_items.update(self._item.id, state="CLOSED")
+            store.work_items.update(self._item.id, state="CLOSED")
 
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Says where the result is."""
-        told = f"result {self.result} in {self.store.path}" if self.result else "nothing ran"
-        terminalreporter.write_line(f"stationdb: {told}")
+        path = self._option("--stationdb") if self.store is None else self.store.path
+        where = f"result {self.result} in {path}" if self.result else "nothing ran"
+        terminalreporter.write_line(f"stationdb: {where}")
 
 
 _STEP = pytest.StashKey[_Step]()
@@ -360,21 +426,46 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fails a test with a measurement outside of its limits, as any other failure of it."""
+    return (yield from _judged(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fails the teardown of a test, by the measurements of its fixtures."""
+    return (yield from _judged(item))
+
+
+def _judged(item: pytest.Item) -> Generator[None, Any, Any]:
+    failed: list[Measurement] = []
+    try:
+        done = yield
+    finally:
+        step = item.stash.get(_STEP, None)
+        if step is not None:
+            failed = [one for one in step.measurements[step.judged :] if not one.passed]
+            step.judged = len(step.measurements)
+    if failed:
+        pytest.fail("\n".join(one.told() for one in failed), pytrace=False)
+    return done
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, Any]:
-    """Fails a test with a measurement outside of its limits, and sends its measurements along."""
+    """Hands the measurements of a test that has ended to the process with the store."""
     report: Any = yield
-    step = item.stash.get(_STEP, None)
-    if step is not None and report.when in ("call", "teardown"):
-        failed = [one for one in step.measurements[step.judged :] if not one.passed]
-        step.judged = len(step.measurements)
-        if failed and report.outcome == "passed":
-            # Expected of a test that is marked so, as any other failure is.
-            report.outcome = "skipped" if hasattr(report, "wasxfail") else "failed"
-            report.longrepr = "\n".join(one.told() for one in failed)
-    if step is not None and report.when == "teardown":
-        report.user_properties.append((_KEY, step.to_dict()))
+    if report.when == "teardown" and _STEP in item.stash:
+        step = item.stash[_STEP]
+        # pytest keeps its tests and reports to the end.
+        del item.stash[_STEP]
+        run = _run_of(item.config)
+        if run is not None and run.is_here:
+            run.take(report.nodeid, step)
+        elif _is_stored(item.config):
+            report.user_properties.append((_KEY, step.to_dict()))
     return report
 
 
@@ -388,6 +479,18 @@ def _limit(name: str, given: Any) -> float | None:
     if limit is not None and (not isinstance(limit, int | float) or math.isnan(limit)):
         raise InvalidArgumentError(f"a limit of {name} is {given!r}; give a number")
     return limit
+
+
+def _text_of(given: Any, what: str) -> str:
+    """A text that a record keeps."""
+    if not isinstance(given, str):
+        raise InvalidArgumentError(f"{what} is {given!r}; give a text, as in str({given!r})")
+    if printable(given) != given:
+        raise InvalidArgumentError(
+            f"{what} is {given!r}, which has a lone surrogate and is no text; decode its bytes with "
+            'their encoding, or with errors="replace"'
+        )
+    return given
 
 
 @pytest.fixture
@@ -408,14 +511,17 @@ def measure(request: pytest.FixtureRequest) -> Measure:
         low: float | None = None,
         high: float | None = None,
     ) -> Measurement:
+        name = _text_of(name, "the name of a measurement")
+        if unit is not None:
+            unit = _text_of(unit, f"the unit of {name}")
         value = _value(value, f"the value of {name}")
         low, high = (_limit(name, limit) for limit in (low, high))
         if low is not None and high is not None and low > high:
             raise InvalidArgumentError(
                 f"the limits of {name} are {low} and {high}; the lower one is low"
             )
-        if value is not None and not isinstance(value, str | bool | int | float):
-            value = str(value)
+        if value is not None and not isinstance(value, bool | int | float):
+            value = _text_of(str(value), f"the value of {name}")
         found = Measurement(name=name, value=value, unit=unit, low=low, high=high)
         step.measurements.append(found)
         return found
@@ -433,7 +539,7 @@ def attach(request: pytest.FixtureRequest) -> Attach:
 
     def store(source: Any, name: str | None = None) -> None:
         if isinstance(source, str | os.PathLike):
-            name = name or os.path.basename(os.fspath(source))
+            name = name or printable(os.path.basename(os.fsdecode(source)))
             with open(source, "rb") as file:
                 source = file.read()
         data = source.read() if hasattr(source, "read") else source
@@ -444,7 +550,7 @@ def attach(request: pytest.FixtureRequest) -> Attach:
                 f"a file of {type(data).__name__} cannot be attached; give a path, bytes, or an "
                 "object whose read() returns bytes, as a file that is opened with \"rb\""
             ) from None
-        step.files.append((name or "attachment", data))
+        step.files.append((_text_of(name or "attachment", "the name of a file"), data))
 
     return store
 
@@ -460,7 +566,7 @@ def station(request: pytest.FixtureRequest) -> Services | None:
 def result(request: pytest.FixtureRequest) -> str | None:
     """The id of the result of this run; None where there is no store."""
     run = _run_of(request.config)
-    return None if run is None else run.result
+    return None if run is None else run.result or None
 
 
 @pytest.fixture
