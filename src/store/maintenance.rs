@@ -199,10 +199,9 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         let Ok(path) = std::str::from_utf8(&key) else { continue };
         // Checked after the snapshots: a reader takes its files into use before it drops its
         // snapshot.
-        if engine.blobs.is_held(path) || engine.tables.is_held(path) {
+        if engine.blobs.is_held(path) || !engine.tables.release(path) {
             continue;
         }
-        engine.tables.forget(path);
         match engine.disk.remove_file(path) {
             Ok(()) => {
                 directories.insert(parent(path).to_owned());

@@ -72,12 +72,10 @@ fn numbers(view: &TableView, position: usize, column: &Column) -> Result<ColumnS
         }
         let found = match run.stored() {
             RunStorage::Segment(_) => {
-                let Some(summary) = run.summary(position)? else { return Ok(unknown(column)) };
-                for block in (0..summary.len()).filter_map(|at| summary.block(at)) {
-                    nulls += u64::from(block.nulls);
-                    nans += u64::from(block.nans);
-                }
-                summary.extremes(0..summary.len())
+                let Some(totals) = run.totals(position)? else { return Ok(unknown(column)) };
+                nulls += totals.nulls;
+                nans += totals.nans;
+                totals.range
             }
             RunStorage::Memory(run) => {
                 let array = run.batch().columns().get(position);
@@ -87,12 +85,12 @@ fn numbers(view: &TableView, position: usize, column: &Column) -> Result<ColumnS
                 };
                 nulls += array.null_count() as u64;
                 nans += nan_count(array) as u64;
-                found
+                found.map(|found| (found.min, found.max))
             }
         };
-        if let Some(found) = found {
-            let (low, high): (Level, Level) = range.unwrap_or((found.min, found.max));
-            range = Some((low.least(found.min), high.greatest(found.max)));
+        if let Some((min, max)) = found {
+            let (low, high): (Level, Level) = range.unwrap_or((min, max));
+            range = Some((low.least(min), high.greatest(max)));
         }
     }
     let number = |level| match level {

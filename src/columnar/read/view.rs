@@ -7,7 +7,7 @@ use crate::arrow::array::{ArrayRef, RecordBatch};
 use crate::columnar::keys::index_values;
 use crate::columnar::layouts::adapted;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, Levels, Segment};
+use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, Levels, Segment, Totals};
 use crate::columnar::write::memory_run::MemoryRun;
 use crate::error::{Error, Result};
 use crate::value::exact::BlockSums;
@@ -215,6 +215,14 @@ impl Run {
                 None => Ok(None),
             },
             RunStorage::Memory(_) => Ok(None),
+        }
+    }
+
+    /// What the summary of a column tells of all stored rows, if it has one.
+    pub(in crate::columnar) fn totals(&self, column: usize) -> Result<Option<Totals>> {
+        match (&self.stored, self.stored_column(column)) {
+            (RunStorage::Segment(segment), Some(stored)) => segment.totals(stored),
+            _ => Ok(None),
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) use extreme_rows::ExtremeRows;
 pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
 pub(crate) use reader::{FilterResult, Segment};
-pub(crate) use summary::{Block, ColumnSummary, Levels};
+pub(crate) use summary::{Block, ColumnSummary, Levels, Totals};
 #[cfg(test)]
 pub(crate) use summary_file::VERSION as SUMMARY_VERSION;
 pub(crate) use value_index::{KeyRange, common, disjoint};

@@ -20,7 +20,7 @@ use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows, Scrat
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
 use super::same_value::SameValue;
-use super::summary::ColumnSummary;
+use super::summary::{ColumnSummary, Totals};
 use super::summary_file::{Section, SummaryFile};
 use super::value_index::{FoundRows, IndexPlace, KeyRange, look_up};
 use super::values::Part;
@@ -29,7 +29,7 @@ use crate::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use crate::arrow::buffer::BooleanBuffer;
 use crate::arrow::compute::concat;
 use crate::columnar::schema::TableSchema;
-use crate::disk::{Mode, SharedDisk};
+use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
@@ -56,8 +56,8 @@ pub struct FilterResult {
     pub values: Option<ArrayRef>,
 }
 
-/// An open segment. It is cheap to share, and keeps its files open, so that a reader can go on
-/// after a merge replaced the segment.
+/// An open segment, which is cheap to share. A reader can go on after a merge replaced the segment:
+/// its files stay for as long as it is in use.
 #[derive(Debug)]
 pub struct Segment {
     meta: SegmentMeta,
@@ -68,6 +68,7 @@ pub struct Segment {
     group_starts: Vec<usize>,
     summary: SummaryFile,
     columns: Vec<OnceLock<Option<ColumnSummary>>>,
+    totals: Vec<OnceLock<Option<Totals>>>,
     /// Sums of the blocks of each column.
     sums: Vec<OnceLock<Option<Vec<BlockSums>>>>,
     dictionaries: Dictionaries,
@@ -84,8 +85,18 @@ impl Segment {
         meta: SegmentMeta,
         schema: Arc<TableSchema>,
     ) -> Result<Self> {
+        Self::open_with(&|name| disk.open(name, Mode::Read), dir, meta, schema)
+    }
+
+    /// As [`Segment::open`], with files that `open` opens for reading.
+    pub(crate) fn open_with(
+        open: &dyn Fn(&str) -> std::io::Result<Box<dyn DiskFile>>,
+        dir: &str,
+        meta: SegmentMeta,
+        schema: Arc<TableSchema>,
+    ) -> Result<Self> {
         let open = |name: &str| {
-            disk.open(name, Mode::Read).map_err(|error| match error.kind() {
+            open(name).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => Error::corrupt(format!(
                     "the segment file {name} is missing; restore the table from a backup"
                 )),
@@ -168,9 +179,21 @@ impl Segment {
             )));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
+        let totals = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let sums = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let dictionaries = Dictionaries::new();
-        Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, sums, dictionaries })
+        Ok(Self {
+            meta,
+            schema,
+            data,
+            parquet,
+            group_starts,
+            summary,
+            columns,
+            totals,
+            sums,
+            dictionaries,
+        })
     }
 
     /// The manifest entry.
@@ -190,6 +213,11 @@ impl Segment {
     #[cfg(test)]
     pub(super) fn parquet(&self) -> &ArrowReaderMetadata {
         &self.parquet
+    }
+
+    #[cfg(test)]
+    pub(super) fn keeps_summary(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(|kept| kept.get().is_some())
     }
 
     /// The columns of its table.
@@ -260,6 +288,22 @@ impl Segment {
         read_once(self.columns.get(column), || {
             self.section(column).map(|section| self.summary.column(section)).transpose()
         })
+    }
+
+    /// What the summary of a column tells of all stored rows; `None` for BOOL and STRING. Does not
+    /// keep a summary that nobody else has asked for.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(in crate::columnar) fn totals(&self, column: usize) -> Result<Option<Totals>> {
+        let found = read_once(self.totals.get(column), || {
+            if let Some(kept) = self.columns.get(column).and_then(OnceLock::get) {
+                return Ok(kept.as_ref().map(ColumnSummary::totals));
+            }
+            let read = self.section(column).map(|section| self.summary.column(section));
+            Ok(read.transpose()?.map(|summary| summary.totals()))
+        })?;
+        Ok(found.copied())
     }
 
     /// The sums of the blocks of a column; `None` if the segment does not have them.

@@ -261,6 +261,17 @@ fn merge<T: Sample>(before: Extremes<T>, next: Extremes<T>) -> Extremes<T> {
     out
 }
 
+/// What is known of all stored rows of a numeric column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    /// Number of nulls.
+    pub nulls: u64,
+    /// Number of NaNs.
+    pub nans: u64,
+    /// The smallest and the largest value that is neither.
+    pub range: Option<(Level, Level)>,
+}
+
 /// The summary of one numeric column: 64-bit integers for INT32, INT64 and TIMESTAMP, floats for
 /// the others.
 #[derive(Clone, Debug)]
@@ -286,6 +297,18 @@ impl ColumnSummary {
             Self::Int(levels) => levels.blocks.get(at).map(Block::levels),
             Self::Float(levels) => levels.blocks.get(at).map(Block::levels),
         }
+    }
+
+    /// What the blocks tell together.
+    pub(in crate::columnar) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for block in (0..self.len()).filter_map(|at| self.block(at)) {
+            totals.nulls += u64::from(block.nulls);
+            totals.nans += u64::from(block.nans);
+        }
+        let found = self.extremes(0..self.len());
+        totals.range = found.map(|found| (found.min, found.max));
+        totals
     }
 
     /// As [`Levels::extremes`].

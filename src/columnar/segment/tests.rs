@@ -15,7 +15,7 @@ use crate::arrow::compute::{take, take_record_batch};
 use crate::arrow::convert::{to_float64, to_text};
 use crate::arrow::datatypes::DataType as Arrow;
 use crate::arrow::integers::to_int64;
-use crate::columnar::column_slice::array_of_words;
+use crate::columnar::column_slice::{array_extremes, array_of_words, nan_count};
 use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -230,6 +230,26 @@ fn the_usual_pages_are_read_without_the_library() {
             "column {column}"
         );
     }
+}
+
+#[test]
+fn totals_are_those_of_the_rows_and_keep_no_summary() {
+    let shape = |nulls| Shape { values: 4, nulls };
+    let (segment, rows) = segment(arrays(&[0, 1, 2, 3, 2, 3].map(shape)));
+    let mut count = 0;
+    for (column, array) in rows.columns().iter().enumerate() {
+        let Some(totals) = segment.totals(column).unwrap() else { continue };
+        assert!(!segment.keeps_summary(column), "{column}");
+        assert_eq!(totals.nulls, array.null_count() as u64, "{column}");
+        assert_eq!(totals.nans, nan_count(array) as u64, "{column}");
+        let found = array_extremes(array, 0, array.len()).unwrap();
+        assert_eq!(totals.range, found.map(|found| (found.min, found.max)), "{column}");
+        // The same from a summary that is kept.
+        let kept = segment.summary(column).unwrap().unwrap();
+        assert_eq!(kept.totals(), totals, "{column}");
+        count += 1;
+    }
+    assert_eq!(count, 6, "all but the texts");
 }
 
 #[test]

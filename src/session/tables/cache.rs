@@ -4,22 +4,23 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{number_of, stretches};
+use super::files::SegmentFiles;
 use crate::columnar::{
     DATA_SUFFIX, Layouts, MemoryRun, Run, RunStorage, SUMMARY_SUFFIX, Segment, SegmentMeta,
     TableView, batch_bytes, batch_revision, decode_batch,
 };
 use crate::disk::SharedDisk;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::session::lock::lock;
 use crate::value::RecordKey;
 use crate::value::cache::{Cache, bounded};
 
-/// Number of open segments that are kept.
+/// Number of open segments that are kept. Their files need not be open.
 const OPEN_SEGMENTS: usize = 256;
 /// Runs that the last opened rows of a table of the store may have to be kept.
 const OPENED_RUNS: usize = 64;
@@ -68,6 +69,9 @@ impl Opened {
 #[derive(Debug)]
 pub(crate) struct TableCache {
     segments: Cache<u64, Arc<Segment>>,
+    /// The segments that are kept or in use.
+    in_use: Mutex<HashMap<u64, Weak<Segment>>>,
+    pub(super) files: Arc<SegmentFiles>,
     /// The last opened rows of each table that the store keeps itself, which keep their segments
     /// open.
     opened: Mutex<Vec<Opened>>,
@@ -98,6 +102,8 @@ impl Default for TableCache {
         };
         Self {
             segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
+            in_use: Mutex::default(),
+            files: Arc::default(),
             opened: Mutex::default(),
             buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
             dead: bounded(OPEN_SEGMENTS, DEAD_BYTES, |_, (_, rows)| {
@@ -181,9 +187,22 @@ impl TableCache {
         HeldSegments { held: self.held.clone(), ids }
     }
 
-    /// Whether the file at `path` belongs to a segment that is held.
-    pub(crate) fn is_held(&self, path: &str) -> bool {
-        segment_of(path).is_some_and(|id| lock(&self.held).contains_key(&id))
+    /// Closes the segment whose file at `path` is about to be removed. Returns false if a reader has
+    /// it in use: then the file must stay.
+    ///
+    /// No snapshot that names the segment may be alive, so that nobody opens it meanwhile.
+    pub(crate) fn release(&self, path: &str) -> bool {
+        let Some(id) = segment_of(path) else { return true };
+        if lock(&self.held).contains_key(&id) {
+            return false;
+        }
+        self.close(id);
+        let mut in_use = lock(&self.in_use);
+        let is_free = in_use.get(&id).is_none_or(|segment| segment.strong_count() == 0);
+        if is_free {
+            in_use.remove(&id);
+        }
+        is_free
     }
 
     /// The rows of a segment.
@@ -198,22 +217,21 @@ impl TableCache {
         // A segment is opened with the columns that it was written with, so one that is kept serves
         // the table at each revision.
         let run = |segment: Arc<Segment>| Run::from(segment).with_sources(layout.sources.clone());
-        if let Some(segment) = self.segments.get(&meta.id) {
+        let id = meta.id;
+        let known = || lock(&self.in_use).get(&id).and_then(Weak::upgrade);
+        if let Some(segment) = self.segments.get(&id).or_else(known) {
             return Ok(run(segment));
         }
-        let id = meta.id;
-        let open = || Segment::open(disk, dir, meta.clone(), layout.stored.clone());
-        let opened = match open() {
-            // The process may have reached its limit of open files: close all cached segments that
-            // no read uses, and try again.
-            Err(error) if error.kind() == ErrorKind::Io => {
-                self.segments.clear();
-                lock(&self.opened).clear();
-                open()
-            }
-            outcome => outcome,
-        };
-        let opened = Arc::new(opened?);
+        let open = |path: &str| self.files.open(disk, path);
+        let mut opened = Arc::new(Segment::open_with(&open, dir, meta, layout.stored.clone())?);
+        let mut in_use = lock(&self.in_use);
+        // Another thread may have opened it meanwhile: there is one for each number, so that
+        // `release` knows its readers.
+        match in_use.get(&id).and_then(Weak::upgrade) {
+            Some(other) => opened = other,
+            None => drop(in_use.insert(id, Arc::downgrade(&opened))),
+        }
+        drop(in_use);
         self.segments.insert(id, opened.clone());
         Ok(run(opened))
     }
@@ -236,14 +254,20 @@ impl TableCache {
         }
     }
 
-    /// Drops the cached segment whose file at `path` is about to be removed: an open file would
-    /// keep its bytes on the disk.
+    /// Drops what is kept of the segment whose file at `path` was repaired. Whoever has it in use
+    /// reads the repaired file from now on.
     pub(crate) fn forget(&self, path: &str) {
         if let Some(id) = segment_of(path) {
-            self.segments.remove(&id);
-            self.dead.remove(&id);
-            lock(&self.opened).retain(|known| !known.has_segment(id));
+            self.close(id);
+            self.files.close_all();
         }
+    }
+
+    /// Drops what is kept of a segment.
+    fn close(&self, id: u64) {
+        self.segments.remove(&id);
+        self.dead.remove(&id);
+        lock(&self.opened).retain(|known| !known.has_segment(id));
     }
 
     /// The buffer as sorted runs, one for each stretch.
@@ -334,7 +358,7 @@ mod tests {
         assert_eq!((known(6), known(7), known(8)), (None, Some(2), None));
         cache.keep_opened("a", 8, &rows(4..5));
         assert_eq!((known(7), known(8)), (None, Some(1)));
-        cache.forget(&format!("tables/x/{:016x}{SUMMARY_SUFFIX}", 3));
+        assert!(cache.release(&format!("tables/x/{:016x}{SUMMARY_SUFFIX}", 3)));
         assert!(cache.opened("b", 7).is_none() && known(8) == Some(1));
         // More segments than may be kept open.
         cache.keep_opened("a", 9, &rows(10..10 + OPENED_RUNS as u64));

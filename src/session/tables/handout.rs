@@ -1,16 +1,18 @@
 //! Readers of segment files for callers; they verify the checksum while they read.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cache::HeldSegments;
 use super::deleted::{dead_rows, stored_deleted};
+use super::files::SegmentFiles;
 use super::merge::{Rewrite, merge};
 use super::seal::seal;
 use super::state::{directory, key_of, manifest, state_in};
 use crate::columnar::{SegmentMeta, data_name};
-use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::disk::{DiskFile, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -49,6 +51,7 @@ impl std::fmt::Debug for SegmentFile<'_> {
 /// until this value is dropped.
 pub(crate) struct Handout {
     disk: SharedDisk,
+    files: Arc<SegmentFiles>,
     dir: String,
     metas: std::vec::IntoIter<SegmentMeta>,
     _held: HeldSegments,
@@ -111,6 +114,7 @@ impl Handout {
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
         Ok(Self {
             disk: engine.disk.clone(),
+            files: engine.tables.files.clone(),
             dir: directory(id),
             metas: metas.into_iter(),
             _held: held,
@@ -127,8 +131,8 @@ impl Handout {
     pub(crate) fn open(&self, meta: &SegmentMeta) -> Result<SegmentReader> {
         let path = format!("{}/{}", self.dir, data_name(meta.id));
         let file = self
-            .disk
-            .open(&path, Mode::Read)
+            .files
+            .open(&self.disk, &path)
             .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
         Ok(SegmentReader { meta: meta.clone(), file, at: 0, hasher: Xxh3::new() })
     }

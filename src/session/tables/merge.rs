@@ -26,6 +26,9 @@ use crate::value::{Control, trace};
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
 /// Number of small neighbours that are merged although they do not overlap.
 const SMALL_SEGMENTS: usize = 16;
+/// As many neighbours that are not small and have fewer rows are merged too: a table of 10^9 rows
+/// that arrived one by one has 90 segments at most, and each row is written three times.
+const MEDIUM_SEGMENT_ROWS: u64 = SMALL_SEGMENTS as u64 * SMALL_SEGMENT_ROWS;
 /// A segment is rewritten when at least one in so many of its rows is deleted.
 const DELETED_SHARE: u64 = 4;
 
@@ -72,7 +75,7 @@ pub(super) fn outdated(
 }
 
 /// Finds segments, as a range of `metas` (in order of append), to merge into one: segments that
-/// overlap, many small ones, or one with deleted rows or `outdated` columns.
+/// overlap, many of few rows, or one with deleted rows or `outdated` columns.
 ///
 /// The range must be contiguous in order of append, except for deleted rows: a segment covers the
 /// ordinals from its first one on, so a gap would give it the ordinals of buffered rows.
@@ -136,17 +139,22 @@ pub(super) fn mergeable(
             return Some(at..end);
         }
     }
-    let is_small = |meta: &&SegmentMeta| meta.row_count < SMALL_SEGMENT_ROWS;
-    let small = (0..metas.len()).find_map(|at| {
-        let mut count = metas.iter().skip(at).take_while(is_small).count();
-        while count >= small_count
-            && ordinals(at, at + count).is_none_or(|count| count >= SEGMENT_ROWS)
-        {
-            count -= 1;
-        }
-        (count >= small_count).then_some(at..at + count)
-    });
-    small.or_else(|| one_with(DELETED_SHARE))
+    // At least `least` neighbours that have so many rows each.
+    let neighbours = |rows: Range<u64>, least: usize| {
+        (0..metas.len()).find_map(|at| {
+            let in_rows = |meta: &&SegmentMeta| rows.contains(&meta.row_count);
+            let mut count = metas.iter().skip(at).take_while(in_rows).count();
+            while count >= least
+                && ordinals(at, at + count).is_none_or(|count| count >= SEGMENT_ROWS)
+            {
+                count -= 1;
+            }
+            (count >= least).then_some(at..at + count)
+        })
+    };
+    neighbours(0..SMALL_SEGMENT_ROWS, small_count)
+        .or_else(|| one_with(DELETED_SHARE))
+        .or_else(|| neighbours(SMALL_SEGMENT_ROWS..MEDIUM_SEGMENT_ROWS, SMALL_SEGMENTS))
 }
 
 /// Number of small neighbours of this table that are merged although they do not overlap.
@@ -285,4 +293,46 @@ pub(crate) fn merge(
         Ok(true)
     });
     if has_rows { files.settle(merged) } else { merged }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows that arrive one by one are sealed into segments of 64 Ki rows. No segment overlaps the
+    /// next one.
+    #[test]
+    fn rows_that_arrive_one_by_one_are_in_few_segments_and_written_three_times_at_most() {
+        const ROWS: u64 = 64 * 1024;
+        const SEALS: u64 = 4096;
+        let meta = |first_ordinal: u64, row_count: u64| SegmentMeta {
+            row_count,
+            first_ordinal,
+            ordinal_count: row_count,
+            min_index: first_ordinal as i64,
+            max_index: (first_ordinal + row_count - 1) as i64,
+            ..SegmentMeta::default()
+        };
+        let (mut metas, mut written, mut most) = (Vec::new(), 0, 0);
+        for seal in 0..SEALS {
+            metas.push(meta(seal * ROWS, ROWS));
+            written += ROWS;
+            loop {
+                let outdated = vec![false; metas.len()];
+                let none = RangeSet::default();
+                let due = mergeable(&metas, &none, SMALL_SEGMENTS, Rewrite::Due, &outdated);
+                let Some(group) = due else { break };
+                let rows = metas[group.clone()].iter().map(|meta| meta.row_count).sum();
+                let merged = meta(metas[group.start].first_ordinal, rows);
+                written += rows;
+                metas.splice(group, [merged]);
+            }
+            most = most.max(metas.len());
+        }
+        let rows = ROWS * SEALS;
+        assert_eq!(metas.iter().map(|meta| meta.row_count).sum::<u64>(), rows);
+        assert!(written <= 3 * rows, "{written} of {rows}");
+        let largest = (rows / MEDIUM_SEGMENT_ROWS) as usize;
+        assert!(most <= largest + 2 * SMALL_SEGMENTS, "{most}");
+    }
 }

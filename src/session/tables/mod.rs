@@ -20,6 +20,7 @@ mod check;
 mod columns;
 mod delete;
 mod deleted;
+mod files;
 mod handout;
 mod ingest;
 mod links;
