@@ -231,6 +231,14 @@ fn shown(mut text: String) -> String {
     text
 }
 
+/// Whether the system refused because the process, or all of them, have too much already.
+fn is_exhausted(error: &std::io::Error) -> bool {
+    // Too many open files: of the process, and of the system.
+    const CODES: [i32; 2] = if cfg!(windows) { [4, 1_450] } else { [24, 23] };
+    error.kind() == std::io::ErrorKind::OutOfMemory
+        || error.raw_os_error().is_some_and(|code| CODES.contains(&code))
+}
+
 type Cause = Arc<dyn std::error::Error + Send + Sync + 'static>;
 
 #[derive(Clone)]
@@ -405,9 +413,18 @@ impl Error {
         self.0.kind
     }
 
-    /// Whether stored bytes are damaged or cannot be read.
+    /// Whether stored bytes are damaged or cannot be read. Of a process that has no more memory or
+    /// may open no more files, nothing is known about the bytes.
     pub(crate) fn is_damage(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+        match self.kind() {
+            ErrorKind::Corrupt => true,
+            ErrorKind::Io => {
+                let source = self.0.source.as_deref();
+                let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+                !io.is_some_and(is_exhausted)
+            }
+            _ => false,
+        }
     }
 
     /// The status-like number that a server which wraps the store answers with; see
@@ -506,6 +523,16 @@ mod tests {
         assert_eq!(api.message.as_deref(), Some("take is negative (at take)"));
         let denied = Error::new(ErrorKind::PermissionDenied, "no").api_error();
         assert_eq!(denied.code, Some(-251_009));
+    }
+
+    #[test]
+    fn what_a_process_lacks_is_no_damage() {
+        let io = |error: std::io::Error| Error::io("reading a file", error).is_damage();
+        assert!(io(std::io::ErrorKind::Other.into()) && Error::corrupt("bytes").is_damage());
+        let code = if cfg!(windows) { 4 } else { 24 };
+        let full = Error::io("opening", std::io::Error::from_raw_os_error(code));
+        assert!(!full.is_damage() && !full.context("verifying").is_damage());
+        assert!(!io(std::io::ErrorKind::OutOfMemory.into()));
     }
 
     #[test]

@@ -106,10 +106,15 @@ impl Store {
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let path = directory.as_ref();
         let attempt = format!("backing up to {}", path.display());
-        directory::check_outside(path, &self.engine().disk, &attempt)?;
-        let target: SharedDisk = directory::made(path, &attempt)?;
-        let done = guarded("backing up", || self.backup_to(&target, control));
-        let done = done.map_err(|error| error.context(attempt));
+        let target = || -> Result<SharedDisk> {
+            directory::check_outside(path, &self.engine().disk, &attempt)?;
+            let target: SharedDisk = directory::made(path, &attempt)?;
+            Ok(target)
+        };
+        let done = target().and_then(|target| {
+            let done = guarded("backing up", || self.backup_to(&target, control));
+            done.map_err(|error| error.context(&attempt))
+        });
         self.record_outcome(Activity::Backup, &done, BackupReport::outcome);
         done
     }
@@ -185,13 +190,15 @@ impl Store {
     pub fn compact(&mut self) -> Result<CompactReport> {
         // Nothing is written before the store is known to be alone, and in its own process.
         self.engine().check_place()?;
-        self.engine_mut()?;
-        // Before the rest, because the commit of it would make the file grow again when the store
-        // is closed: redb doubles a file that has no free page. A failure is harmless, as at a
-        // close.
-        let _ = self.save_text();
-        let engine = self.engine_mut()?;
-        guarded("compacting", || compact(engine))
+        self.without_threads(|store| {
+            store.engine_mut()?;
+            // Before the rest, because the commit of it would make the file grow again when the
+            // store is closed: redb doubles a file that has no free page. A failure is harmless, as
+            // at a close.
+            let _ = store.save_text();
+            let engine = store.engine_mut()?;
+            guarded("compacting", || compact(engine))
+        })
     }
 }
 

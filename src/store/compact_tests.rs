@@ -116,6 +116,43 @@ fn a_close_after_a_compaction_leaves_the_file_as_it_is() {
     assert_there(&open(&disk));
 }
 
+/// Maintenance and checkpoints go on after calls that need the store alone, and after their errors.
+#[test]
+fn the_threads_go_on_after_calls_that_stop_them() {
+    let options = StoreOptions::default().seed(Some(1)).memory_table_bytes(20_000);
+    let mut store = options.open_on(Arc::new(SimDisk::new(1))).unwrap();
+    let control = Control::default();
+    let check = |store: &Store, place: &str| {
+        let passes = || store.status().unwrap().maintenance.passes;
+        let (before, until) = (passes(), std::time::Instant::now() + Duration::from_secs(30));
+        assert!(store.status().unwrap().maintenance.is_enabled, "{place}");
+        // The checkpoint thread moves what has reached its bound.
+        let session = store.session(Identity::user("ada"));
+        let product = |number| CreateProductRequest {
+            part_number: format!("{place} {number}"),
+            name: Some("n".repeat(500)),
+            ..Default::default()
+        };
+        let products = (0..200).map(product).collect();
+        assert!(session.create_products(products).unwrap().error.is_none());
+        while passes() == before || store.engine().snapshot().pending_bytes() > 20_000 {
+            assert!(std::time::Instant::now() < until, "{place}: {:?}", store.status());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(passes() > before, "{place}");
+    };
+    check(&store, "opened");
+    store.compact().unwrap();
+    check(&store, "compacted");
+    assert!(store.verify_pages(&control).unwrap().is_sound());
+    check(&store, "verified");
+    let session = store.session(Identity::user("ada"));
+    store.compact().unwrap_err();
+    store.verify_pages(&control).unwrap_err();
+    drop(session);
+    check(&store, "refused");
+}
+
 /// After a close and a compaction the journal has the space of a new store, and commits go on.
 #[test]
 fn the_files_of_the_journal_do_not_stay_large() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::maintenance_report::{MaintenanceReport, MaintenanceStatus};
+use super::maintenance_report::MaintenanceReport;
 use super::upkeep::Upkeep;
 use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
@@ -239,7 +239,6 @@ pub(super) struct MaintenanceThread {
     control: Control,
     thread: Option<JoinHandle<()>>,
     owner: Owner,
-    status: Arc<Mutex<MaintenanceStatus>>,
 }
 
 impl MaintenanceThread {
@@ -248,10 +247,7 @@ impl MaintenanceThread {
     pub(super) fn start(engine: Weak<Engine>, upkeep: Arc<Upkeep>) -> Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
-        let status = MaintenanceStatus { is_enabled: true, ..MaintenanceStatus::default() };
-        let status = Arc::new(Mutex::new(status));
-        let (thread_stop, thread_control, thread_status) =
-            (stop.clone(), control.clone(), status.clone());
+        let (thread_stop, thread_control) = (stop.clone(), control.clone());
         let work = move || {
             let mut seen = None;
             loop {
@@ -270,7 +266,7 @@ impl MaintenanceThread {
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
                 let (report, errors) = pass(&engine, &upkeep, &thread_control, is_idle);
-                lock(&thread_status).add(engine.now(), report, &errors);
+                lock(&upkeep.maintenance).add(engine.now(), report, &errors);
                 seen = Some(newest);
             }
         };
@@ -278,12 +274,7 @@ impl MaintenanceThread {
             .name("stationdb-maintenance".to_owned())
             .spawn(work)
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
-        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current(), status })
-    }
-
-    /// What the thread has done.
-    pub(super) fn status(&self) -> MaintenanceStatus {
-        lock(&self.status).clone()
+        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current() })
     }
 }
 

@@ -13,6 +13,7 @@ mod maintenance;
 mod maintenance_report;
 mod named;
 mod open;
+mod readable;
 mod restore;
 mod salvage;
 mod scrub;

@@ -54,6 +54,21 @@ struct Inner {
 }
 
 impl Inner {
+    /// Starts the threads that the store has, if they are stopped.
+    fn start_threads(&mut self) -> Result<()> {
+        if !self.engine.settings.maintenance_thread {
+            return Ok(());
+        }
+        if self.checkpoints.is_none() {
+            self.checkpoints = Some(CheckpointThread::start(&self.engine)?);
+        }
+        if self.maintenance.is_none() {
+            let engine = Arc::downgrade(&self.engine);
+            self.maintenance = Some(MaintenanceThread::start(engine, self.upkeep.clone())?);
+        }
+        Ok(())
+    }
+
     /// Waits for the work of the threads, which have the engine as well, and ends them.
     fn stop_threads(&mut self) {
         self.maintenance = None;
@@ -159,14 +174,37 @@ impl Store {
         &self.inner.engine.settings
     }
 
-    /// Exclusive access to the engine, for operations during which nothing may read. Stops the
-    /// maintenance thread for good.
+    /// Runs `f`, which may ask for [`Self::engine_mut`], while the threads of the store are
+    /// stopped. They go on afterwards, also after an error.
+    ///
+    /// # Errors
+    /// `Locked` in a forked process; `Conflict` while other clones of the store exist; those of
+    /// `f`; `Io` if a thread cannot be started again.
+    pub(super) fn without_threads<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.engine().check_process()?;
+        self.inner_alone()?.stop_threads();
+        let done = f(self);
+        let started = self.inner_alone().and_then(Inner::start_threads);
+        done.and_then(|done| started.map(|()| done))
+    }
+
+    /// The one handle of the store.
+    fn inner_alone(&mut self) -> Result<&mut Inner> {
+        let clones = Arc::strong_count(&self.inner) - 1;
+        let engine = self.inner.engine.clone();
+        Arc::get_mut(&mut self.inner).ok_or_else(|| in_use(&engine, clones))
+    }
+
+    /// Exclusive access to the engine, for operations during which nothing may read. The threads of
+    /// the store have to be stopped.
     pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
         let clones = Arc::strong_count(&self.inner) - 1;
         let engine = self.inner.engine.clone();
         let in_use = move || in_use(&engine, clones);
         let Some(inner) = Arc::get_mut(&mut self.inner) else { return Err(in_use()) };
-        inner.stop_threads();
         if Arc::strong_count(&inner.engine) > 2 {
             return Err(in_use());
         }
@@ -216,7 +254,8 @@ impl Store {
 
     /// What the maintenance thread has done since the store was opened.
     pub(super) fn maintenance(&self) -> MaintenanceStatus {
-        self.inner.maintenance.as_ref().map(MaintenanceThread::status).unwrap_or_default()
+        let status = crate::session::lock(&self.inner.upkeep.maintenance).clone();
+        MaintenanceStatus { is_enabled: self.inner.maintenance.is_some(), ..status }
     }
 
     pub(super) fn upkeep(&self) -> &Upkeep {
@@ -495,12 +534,9 @@ impl StoreOptions {
         session.write(recover_intents)?;
         crate::services::expire_upload_sessions(&session)?;
         drop(session);
-        let maintenance = if has_threads {
-            Some(MaintenanceThread::start(Arc::downgrade(&engine), upkeep.clone())?)
-        } else {
-            None
-        };
-        let inner = Inner { maintenance, checkpoints, engine, upkeep, is_saved: false };
+        let maintenance = None;
+        let mut inner = Inner { maintenance, checkpoints, engine, upkeep, is_saved: false };
+        inner.start_threads()?;
         Ok(Store { inner: Arc::new(inner) })
     }
 

@@ -158,6 +158,43 @@ fn a_flipped_bit_in_each_kind_of_file_is_found() {
     assert!(kinds.iter().all(|kind| tried.contains(*kind)), "{tried:?}");
 }
 
+/// Two pages are damaged far from each other. The scrub tells both, and everything behind them is
+/// read.
+#[test]
+fn a_scrub_goes_on_behind_damaged_pages() {
+    let bench = Bench::new(1 << 30);
+    let options = || {
+        let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
+        let options = options.shared_clock(bench.clock.clone()).scrub_bytes_per_s(bench.rate);
+        options.record_cache_bytes(0).open_on(Arc::new(bench.disk.clone())).unwrap()
+    };
+    let store = options();
+    let product = |number| CreateProductRequest {
+        part_number: format!("row {number:04}"),
+        name: Some("n".repeat(400)),
+        ..Default::default()
+    };
+    ada(&store).create_products((0..400).map(product).collect()).unwrap().require_all().unwrap();
+    store.close().unwrap();
+    let store = options();
+    let file = bench.disk.open("records.redb", Mode::Read).unwrap();
+    let bytes = read_file(&bench.disk, "records.redb", 1 << 30).unwrap();
+    let pages = crate::records::salvage::page_map(&*file);
+    for text in [b"row 0100", b"row 0300"] {
+        let page = pages.iter().find(|page| {
+            let place = page.place.start as usize..page.place.end as usize;
+            page.entries.iter().any(|(space, _)| *space == Space::Records)
+                && bytes[place].windows(text.len()).any(|part| part == text)
+        });
+        flip(&bench.disk, "records.redb", page.unwrap().place.start + 100);
+    }
+    let read = || store.status().unwrap().scrub.last.unwrap();
+    bench.to_end(&store);
+    let last = read();
+    assert_eq!((last.result, last.findings), (OutcomeResult::Damaged, 2), "{last:?}");
+    assert!(last.message.contains("keys between "), "{last:?}");
+}
+
 #[test]
 fn damage_of_the_journal_is_found() {
     let bench = Bench::new(1 << 30);

@@ -3,6 +3,7 @@
 use crate::store::tests::prelude::*;
 
 use super::format;
+use super::status::kept::Activity;
 use crate::status::*;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -225,11 +226,15 @@ fn a_backup_and_a_verification_are_readers() {
         readers.lock().unwrap().extend(reader.map(|reader| reader.who));
     });
     store.verify(VerifyLevel::Checksums, &watched).unwrap();
-    let target: SharedDisk = Arc::new(MemoryDisk::new());
+    let seen = || std::mem::take(&mut *seen.lock().unwrap());
+    assert_eq!(seen(), BTreeSet::from(["a verification".to_owned()]));
+    let [target, set]: [SharedDisk; 2] = [Arc::new(MemoryDisk::new()), Arc::new(MemoryDisk::new())];
     store.backup_disk(&target, &watched).unwrap();
-    let seen = seen.lock().unwrap().clone();
-    let expected = ["a backup", "a verification"].map(str::to_owned);
-    assert_eq!(seen, BTreeSet::from(expected));
+    assert_eq!(seen(), BTreeSet::from(["a backup".to_owned()]));
+    store.backup_to_set_disk(&set, &crate::SetBackupOptions::new(), &watched).unwrap();
+    assert_eq!(seen(), BTreeSet::from(["a backup".to_owned()]));
+    store.repair_disk(&set, &watched).unwrap();
+    assert_eq!(seen(), BTreeSet::from(["a repair".to_owned()]));
 }
 
 #[cfg(feature = "search")]
@@ -310,6 +315,90 @@ fn damage_is_told_until_a_verification_finds_none() {
     flip(&bench.disk, &blob(&bench.disk));
     store.verify(VerifyLevel::Headers, &Control::default()).unwrap();
     assert_eq!(codes(&store), []);
+}
+
+/// A clock that was ahead while all was well does not hide damage that is found after it was set
+/// right, nor a verification that finds none after that.
+#[test]
+fn damage_is_told_also_after_the_clock_was_ahead() {
+    let bench = Bench::new();
+    let options = || bench.options().small_blob_bytes(10);
+    let open = || options().open_on(Arc::new(bench.disk.clone())).unwrap();
+    let store = open();
+    file(&store, 1_000);
+    bench.clock.advance_ms(1_500 * DAY_MS);
+    assert!(verify(&store).is_sound());
+    bench.clock.advance_ms(-1_500 * DAY_MS);
+    flip(&bench.disk, &blob(&bench.disk));
+    assert!(!verify(&store).is_sound());
+    assert!(told(&store, AttentionCode::Damage).problem.contains("files/"));
+    // A run that did not end says nothing about it.
+    let cancelled = Control::default();
+    cancelled.cancel();
+    store.verify(VerifyLevel::Checksums, &cancelled).unwrap_err();
+    told(&store, AttentionCode::Damage);
+    drop(store);
+    let store = open();
+    told(&store, AttentionCode::Damage);
+    flip(&bench.disk, &blob(&bench.disk));
+    bench.clock.advance_ms(-DAY_MS);
+    assert!(verify(&store).is_sound());
+    assert!(!codes(&store).contains(&AttentionCode::Damage));
+}
+
+/// Damage that is found while a verification is under way is not taken back by it: it may have read
+/// the place before.
+#[test]
+fn a_verification_takes_back_what_was_known_when_it_began() {
+    let bench = Bench::new();
+    let store = bench.open();
+    file(&store, 100_000);
+    let keeper = || &store.upkeep().keeper;
+    let found = |findings| {
+        let now = store.engine().clock_now();
+        keeper().record_outcome(Activity::Scrub, now, &Ok(()), |()| (findings, "bytes".into()));
+    };
+    found(1);
+    let known = keeper().known_damage();
+    found(2);
+    keeper().take_back(&known);
+    assert!(told(&store, AttentionCode::Damage).problem.contains("2 damages"));
+    assert!(verify(&store).is_sound());
+    assert_eq!(codes(&store), []);
+    // So are the findings of a scrub that is under way.
+    let progress = |findings| {
+        let progress = ScrubProgress { findings, ..ScrubProgress::default() };
+        keeper().change(|kept| kept.scrubbing = Some(progress));
+    };
+    progress(1);
+    told(&store, AttentionCode::Damage);
+    assert!(verify(&store).is_sound());
+    assert_eq!(codes(&store), []);
+    progress(3);
+    assert!(told(&store, AttentionCode::Damage).problem.contains("has found 2 damages"));
+    assert!(verify(&store).is_sound());
+    keeper().change(|kept| kept.scrubbing = None);
+    found(3);
+    assert_eq!(codes(&store), [], "all of them were taken back");
+    found(1);
+    told(&store, AttentionCode::Damage);
+}
+
+/// The days without a backup are counted from the day that the clock was set right, if it was ahead
+/// at the last one.
+#[test]
+fn a_backup_under_a_clock_that_was_ahead_is_overdue_in_time() {
+    let bench = Bench::new();
+    let store = bench.open();
+    bench.maintain_after(&store, 2 * MINUTE_MS);
+    bench.clock.advance_ms(1_500 * DAY_MS);
+    let target: SharedDisk = Arc::new(MemoryDisk::new());
+    store.backup_disk(&target, &Control::default()).unwrap();
+    bench.clock.advance_ms(-1_500 * DAY_MS);
+    bench.maintain_after(&store, MINUTE_MS);
+    assert!(!codes(&store).contains(&AttentionCode::BackupOverdue));
+    bench.maintain_after(&store, 31 * DAY_MS);
+    told(&store, AttentionCode::BackupOverdue);
 }
 
 #[test]

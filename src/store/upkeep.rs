@@ -1,10 +1,11 @@
 //! What an open store keeps about itself, and the part of maintenance that keeps it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
+use super::maintenance_report::MaintenanceStatus;
 use super::scrubbing::Scrubber;
 use super::status::kept::Keeper;
 use crate::disk::SharedDisk;
@@ -24,6 +25,10 @@ pub(super) struct Upkeep {
     pub(super) keeper: Keeper,
     pub(super) scrubber: Scrubber,
     saved_at: Mutex<Option<Instant>>,
+    /// What the maintenance thread has done.
+    pub(super) maintenance: Mutex<MaintenanceStatus>,
+    /// Held by the one repair that is under way.
+    repairing: Mutex<()>,
 }
 
 impl Upkeep {
@@ -32,6 +37,17 @@ impl Upkeep {
             keeper: Keeper::open(disk, keeps_nothing, now),
             scrubber: Scrubber::default(),
             saved_at: Mutex::new(None),
+            maintenance: Mutex::default(),
+            repairing: Mutex::new(()),
+        }
+    }
+
+    /// Lets one repair at a time begin; `None` while another one is under way.
+    pub(super) fn try_repair(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.repairing.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+            Ok(alone) => Some(alone),
         }
     }
 
@@ -42,6 +58,7 @@ impl Upkeep {
     /// Those of the disk and of `control`.
     pub(super) fn maintain(&self, engine: &Arc<Engine>, control: &Control) -> Result<()> {
         let now = engine.clock_now();
+        self.keeper.take_note(now);
         let open_ms = (now - self.keeper.opened_at).num_milliseconds();
         if open_ms < SETTLED_MS && self.keeper.kept().since.is_none() {
             return Ok(());

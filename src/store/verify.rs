@@ -2,7 +2,6 @@
 
 use super::findings::{MOVE, REOPEN, RESTORE, VerifyReport, checked};
 use super::open::Store;
-use super::status::kept::Activity;
 use super::{format, scrub};
 use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
@@ -74,9 +73,10 @@ impl Store {
     /// # Errors
     /// `Locked` in a forked process; the errors of `control`. Damage is a finding and not an error.
     pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
+        let known = self.known_damage();
         let verified = guarded("verifying", || self.verify_parts(level, control));
         if level >= VerifyLevel::Checksums {
-            self.record_outcome(Activity::Verify, &verified, VerifyReport::outcome);
+            self.record_verification(known, &verified);
         }
         verified
     }
@@ -173,14 +173,17 @@ impl Store {
     /// meanwhile; as [`Store::verify`].
     pub fn verify_pages(&mut self, control: &Control) -> Result<VerifyReport> {
         control.check()?;
+        let known = self.known_damage();
         let verified = self.verify_all_pages(control);
-        self.record_outcome(Activity::Verify, &verified, VerifyReport::outcome);
+        self.record_verification(known, &verified);
         verified
     }
 
     fn verify_all_pages(&mut self, control: &Control) -> Result<VerifyReport> {
-        let engine = self.engine_mut()?;
-        let pages = checked("verifying the pages", || engine.check_pages())?;
+        let pages = self.without_threads(|store| {
+            let engine = store.engine_mut()?;
+            checked("verifying the pages", || engine.check_pages())
+        })?;
         let mut report = VerifyReport::default();
         if report.undamaged(pages, "its pages", RESTORE) == Some(false) {
             let problem = "the bookkeeping was wrong and was repaired";

@@ -3326,8 +3326,8 @@ class DiskStatus(Record):
     free_bytes: int | None = None
     #: Free bytes below which writes are refused.
     reserve_bytes: int = 0
-    #: Bytes by which the free space shrank in a day, over the last 30 days. Absent under three
-    #: days of samples, and if it did not shrink.
+    #: Bytes by which the free space shrank in a day, over the last 30 days, or since much of it
+    #: was freed. Absent under three days of samples, and if it did not shrink.
     shrinks_by_bytes_a_day: int | None = None
     #: Days until writes are refused at this rate. Absent as the rate is.
     full_in_days: int | None = None
@@ -7417,7 +7417,7 @@ class SetBackup(Record):
 
     #: Its number.
     backup: int = 0
-    #: Time of the store when it began; absent if its manifest cannot be read.
+    #: What the clock said when it began; absent if its manifest cannot be read.
     taken: datetime | None = None
     #: Sequence number of the commit that it has; 0 if its manifest cannot be read.
     sequence: int = 0
@@ -7453,7 +7453,7 @@ class SetBackupReport(Record):
 
     #: Number of the backup.
     backup: int = 0
-    #: Time of the store when the backup began.
+    #: What the clock said when the backup began.
     taken: datetime | None = None
     #: Sequence number of the commit that was copied.
     sequence: int = 0

@@ -36,6 +36,8 @@ use parts::{FILES, JOURNAL, SEARCH, TABLES, parts, space_of};
 /// Most bytes of the journal that are read while writers wait. What is in it beyond goes into the
 /// record file first.
 const JOURNAL_BYTES: usize = 1 << 20;
+/// Steps after which a scrub goes on without the journal, when commits come faster.
+const JOURNAL_TRIES: u32 = 10;
 /// A step reads at most what the rate allows for this time.
 const BURST_MS: i64 = 1_000;
 /// Findings of a scrub that are kept; further ones are only counted.
@@ -58,6 +60,8 @@ struct Work {
     last: Option<DateTime<Utc>>,
     /// The files that are read next; the first may be half read.
     open: VecDeque<OpenFile>,
+    /// Steps that found more of the journal than may be read.
+    journal_tries: u32,
 }
 
 /// A scrub that is under way.
@@ -125,16 +129,8 @@ fn progress(keeper: &Keeper, now: DateTime<Utc>, period_days: u32) -> Option<Scr
     if kept.scrubbing.is_some() {
         return kept.scrubbing;
     }
-    let base = kept.scrub_began_at.or(kept.since).filter(|base| *base <= now);
-    let Some(base) = base else {
-        // The clock was set back: the period begins anew.
-        keeper.change(|kept| {
-            kept.since = Some(now);
-            kept.scrub_began_at = kept.scrub_began_at.map(|_| now);
-        });
-        return None;
-    };
-    if due_at(period_days, Some(base), None).is_none_or(|due| due > now) {
+    let due = due_at(period_days, kept.scrub_began_at, kept.since);
+    if due.is_none_or(|due| due > now) {
         return None;
     }
     let part = parts().next().unwrap_or_default();
@@ -237,10 +233,17 @@ impl Run<'_> {
             checkpoint(&Session::of_store(self.engine).with_control(self.control))?;
         }
         if self.engine.snapshot().pending_bytes() > JOURNAL_BYTES {
-            // Commits come faster than this step: the next one tries again.
-            self.work.allowance = 0;
-            return Ok(false);
+            // Commits come faster than this step. What is in the journal now is in the record file
+            // soon, so the scrub does not wait for a quiet moment for ever.
+            self.work.journal_tries += 1;
+            if self.work.journal_tries < JOURNAL_TRIES {
+                self.work.allowance = 0;
+                return Ok(false);
+            }
+            self.work.journal_tries = 0;
+            return Ok(true);
         }
+        self.work.journal_tries = 0;
         for (file, problem) in self.engine.check_journal() {
             self.find(file, "the commits that records.redb lacks", &problem, MOVE);
         }
@@ -261,7 +264,14 @@ impl Run<'_> {
         }
         let most = self.work.allowance.clamp(1, PIECE_BYTES) as usize;
         let Some(mut open) = self.work.open.pop_front() else { return Ok(false) };
-        let piece = open.read(self.engine, most)?;
+        let piece = match open.read(self.engine, most) {
+            Ok(piece) => piece,
+            // The next step reads it.
+            Err(error) => {
+                self.work.open.push_front(open);
+                return Err(error);
+            }
+        };
         self.read(piece.bytes);
         if let Some(problem) = &piece.problem
             && open.is_named(self.engine)?

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::records::{ReadSource, Space};
 use crate::session::Engine;
-use crate::store::findings::checked;
+use crate::store::readable::each_row;
 use crate::store::scrub::check_row;
 use crate::value::id::{bytes_of_hex, hex};
 
@@ -22,7 +22,7 @@ pub(super) struct Walked {
 }
 
 /// Reads the rows of a space after a key until they have `most` bytes, and checks each by itself.
-/// Damage that no row can be read behind ends the space.
+/// Behind damage it goes on with the next row that can be read.
 ///
 /// # Errors
 /// Those that are no damage.
@@ -30,37 +30,30 @@ pub(super) fn walk(engine: &Arc<Engine>, space: Space, after: &str, most: u64) -
     let snapshot = engine.snapshot();
     let source = ReadSource::Snapshot(&snapshot);
     let mut walked = Walked { after: after.to_owned(), ..Walked::default() };
-    let from = match bytes_of_hex(after) {
-        Some(key) if !after.is_empty() => [key.as_slice(), &[0]].concat(),
-        _ => Vec::new(),
-    };
-    let read = checked("scrubbing the records", || {
-        let mut cursor = source.cursor(space, &from, None)?;
-        while walked.bytes < most {
-            let read = cursor.visit(false, |key, value| {
-                let problem = check_row(space, key, value).err();
-                (key.to_vec(), value.len(), problem)
-            })?;
-            let Some((key, value_len, problem)) = read else {
-                walked.is_done = true;
-                break;
-            };
-            walked.bytes += (key.len() + value_len) as u64;
-            walked.after = hex(&key);
-            if let Some(problem) = problem {
-                let place = format!("key {}", walked.after);
-                walked.findings.push((place, problem.message().to_owned()));
+    let after = bytes_of_hex(after).filter(|key| !key.is_empty());
+    let (mut bytes, mut last) = (0, None);
+    let (mut rows, mut gaps) = (Vec::new(), Vec::new());
+    walked.is_done = each_row(
+        source,
+        space,
+        after.as_deref(),
+        &mut |key, value| {
+            bytes += (key.len() + value.len()) as u64;
+            last = Some(key.to_vec());
+            if let Err(problem) = check_row(space, key, value) {
+                rows.push((format!("key {}", hex(key)), problem.message().to_owned()));
             }
-        }
-        Ok(())
-    })?;
-    if let Err(error) = read {
-        let place = match walked.after.as_str() {
-            "" => "its first keys".to_owned(),
-            after => format!("the keys after {after}"),
-        };
-        walked.findings.push((place, error.message().to_owned()));
-        walked.is_done = true;
+            Ok(bytes < most)
+        },
+        &mut |gap| {
+            gaps.push((gap.place(), gap.error.message().to_owned()));
+            Ok(())
+        },
+    )?;
+    if let Some(last) = last {
+        walked.after = hex(&last);
     }
+    walked.bytes = bytes;
+    walked.findings = [rows, gaps].concat();
     Ok(walked)
 }

@@ -1,27 +1,31 @@
 //! Makes a backup in a set, while readers and writers continue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Packs};
 use super::earlier::Earlier;
 use super::layout::{OBJECTS, Set, failed, pack_path};
 use super::manifest::Manifest;
+use super::marks::Marks;
 use super::objects::{Listed, Object, identities, of_bytes, send};
 use super::pace::Pace;
 use super::pack::{Pack, Part, RowWriter};
 use super::rows::FILE;
-use super::sweep::{Manifests, clean, sync_names};
-use crate::disk::{SharedDisk, parent};
-use crate::error::{ErrorKind, Result};
+use super::sweep::{Manifests, clean, each_file, sync_names};
+use crate::disk::{SharedDisk, parent, walk};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Collection, ReadSource, Snapshot, Space, Sums};
-use crate::session::{FILLING_KEY, guarded};
-use crate::store::findings::{Finding, VerifyReport};
-use crate::store::named::named_files;
+use crate::session::{Engine, FILLING_KEY, guarded};
+use crate::store::backup::DIRECTORIES;
+use crate::store::findings::{Finding, RESTORE, VerifyReport, checked};
+use crate::store::named::{NamedFile, named_files};
 use crate::store::open::Store;
+use crate::store::readable::each_row;
 use crate::store::status::kept::Activity;
 use crate::store::{directory, findings, scrub};
 use crate::value::Control;
@@ -33,6 +37,8 @@ use crate::value::Control;
 pub struct SetBackupOptions {
     /// Most bytes that are written in a second; no limit by default.
     pub bytes_per_second: Option<u64>,
+    /// Whether a directory without a set is refused instead of made one; false by default.
+    pub must_exist: bool,
 }
 
 impl SetBackupOptions {
@@ -46,6 +52,13 @@ impl SetBackupOptions {
         self.bytes_per_second = Some(limit);
         self
     }
+
+    /// Refuses a directory that is missing or has no set, for backups that nobody watches: while a
+    /// stick is not there, its directory may be one of the disk of the system.
+    pub fn must_exist(mut self) -> Self {
+        self.must_exist = true;
+        self
+    }
 }
 
 /// The result of a backup in a set.
@@ -55,7 +68,7 @@ impl SetBackupOptions {
 pub struct SetBackupReport {
     /// Number of the backup.
     pub backup: u64,
-    /// Time of the store when the backup began.
+    /// What the clock said when the backup began.
     pub taken: DateTime<Utc>,
     /// Sequence number of the commit that was copied.
     pub sequence: u64,
@@ -102,9 +115,10 @@ impl Store {
     /// names without being read, and of the records only what changed is written. A file that the
     /// store lost is taken from an earlier backup, if the set has the same one.
     ///
-    /// Damage does not fail the backup but is a finding: all else is in the backup, and earlier
-    /// backups keep what they have. An interrupted backup leaves the others as they are, and the
-    /// next one goes on with the files that it has sent.
+    /// Damage does not fail the backup but is a finding, and so is what the disk of the store
+    /// cannot read: all else is in the backup, and earlier backups keep what they have. An
+    /// interrupted backup leaves the others as they are, and the next one goes on with the files
+    /// that it has sent.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -123,10 +137,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotAStore` if it
-    /// is a file, contains something else, or backups of another store; `Locked` while another call
-    /// works on the set; `Corrupt` if the records cannot be read; `NewerFormat`, `NoSpace`, `Io`;
-    /// the errors of `control`.
+    /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotFound` if it
+    /// is missing and the set must exist; `NotAStore` if it is a file, contains something else, no
+    /// set that must exist, or backups of another store; `Locked` while another call works on the
+    /// set; `Corrupt` if `SET` is damaged, the set lost the manifests of its backups, or the rows
+    /// of the state of the store cannot be read; `Latched` if the files of the store were moved or
+    /// replaced; `NewerFormat`, `NoSpace`, `Io`; the errors of `control`.
     pub fn backup_to_set(
         &self,
         directory: impl AsRef<Path>,
@@ -135,9 +151,16 @@ impl Store {
     ) -> Result<SetBackupReport> {
         let path = directory.as_ref();
         let attempt = format!("backing up to the set {}", path.display());
-        directory::check_outside(path, &self.engine().disk, &attempt)?;
-        let disk: SharedDisk = directory::made(path, &attempt)?;
-        self.backup_to_set_on(disk, options, control).map_err(|error| error.context(attempt))
+        let opened = || -> Result<SharedDisk> {
+            directory::check_outside(path, &self.engine().disk, &attempt)?;
+            let disk: SharedDisk = if options.must_exist {
+                directory::existing(path, &attempt)?
+            } else {
+                directory::made(path, &attempt)?
+            };
+            Ok(disk)
+        };
+        self.back_up_to(opened, options, control, |error| error.context(&attempt))
     }
 
     /// As [`Store::backup_to_set`], onto a disk: for tests on the simulated disk.
@@ -151,18 +174,27 @@ impl Store {
         options: &SetBackupOptions,
         control: &Control,
     ) -> Result<SetBackupReport> {
-        self.backup_to_set_on(set.clone(), options, control)
+        self.back_up_to(|| Ok(set.clone()), options, control, |error| error)
     }
 
-    fn backup_to_set_on(
+    /// Makes a backup, and keeps for the status how it ended, wherever it failed.
+    fn back_up_to(
         &self,
-        disk: SharedDisk,
+        opened: impl FnOnce() -> Result<SharedDisk>,
         options: &SetBackupOptions,
         control: &Control,
+        in_context: impl FnOnce(Error) -> Error,
     ) -> Result<SetBackupReport> {
-        let done = guarded("backing up", || {
-            let set = Set::made(disk, self.engine().seed)?;
-            back_up(self, &set, options, control)
+        let disk = opened();
+        let done = disk.and_then(|disk| {
+            let done = guarded("backing up", || {
+                if options.must_exist {
+                    Set::seen(disk.clone())?;
+                }
+                let set = Set::made(disk, self.engine().seed)?;
+                back_up(self, &set, options, control)
+            });
+            done.map_err(in_context)
         });
         self.record_outcome(Activity::Backup, &done, SetBackupReport::outcome);
         done
@@ -183,19 +215,25 @@ fn back_up(
     let engine = store.engine();
     // Kept until the end: while the snapshot is alive, no file that it names is removed.
     let snapshot = engine.snapshot();
-    let taken = engine.now();
+    let _hold = engine.readers.hold("a backup".to_owned(), snapshot.sequence);
+    // The time of the store never goes back: after a clock that was ahead, all backups would be of
+    // one day.
+    let taken = engine.clock_now();
     let went_on = set.begin()?;
     if went_on {
         sync_names(set)?;
     }
     let manifests = Manifests::of(set)?;
     clean(set, &manifests)?;
+    let mut marks = Marks::of(set)?;
+    marks.sweep(set)?;
     let backup = manifests.next(set)?;
-    let mut earlier = Earlier::of(set, manifests.readable.last())?;
+    let mut earlier = Earlier::of(set, manifests.readable.last(), &marks)?;
     let mut pack = Pack::new(set, backup, Pace::new(options.bytes_per_second, control));
     let mut report = VerifyReport::default();
-    let written = write(store, set, &snapshot, &mut pack, &mut earlier, &mut report);
-    let Written { rows, row_lists, files, file_lists, file_bytes, files_sent } = match written {
+    let source = Source { engine, snapshot: &snapshot, newest: manifests.readable.last() };
+    let written = write(&source, set, &mut pack, &mut earlier, &marks, &mut report);
+    let Written { rows, row_lists, files, file_lists, file_bytes, sent } = match written {
         Ok(written) => written,
         Err(error) => {
             // Gives the space back, if that is possible; the next backup does otherwise.
@@ -206,6 +244,9 @@ fn back_up(
         }
     };
     let packs = pack.finish()?;
+    for path in &sent {
+        marks.remove(set, path)?;
+    }
     let findings = report.findings.len() as u64 + report.findings_left_out;
     let manifest = Manifest {
         backup,
@@ -230,7 +271,7 @@ fn back_up(
         is_ahead: manifest.is_ahead,
         rows,
         files,
-        files_sent,
+        files_sent: sent.len() as u64,
         file_bytes,
         written_bytes: pack.pace.bytes,
         went_on,
@@ -240,6 +281,14 @@ fn back_up(
     })
 }
 
+/// What a backup reads.
+struct Source<'b> {
+    engine: &'b Arc<Engine>,
+    snapshot: &'b Snapshot,
+    /// The newest backup of the set that can be read.
+    newest: Option<&'b Manifest>,
+}
+
 /// What was written of a backup before its manifest.
 struct Written {
     rows: u64,
@@ -247,50 +296,50 @@ struct Written {
     files: u64,
     file_lists: Vec<Chunk>,
     file_bytes: u64,
-    files_sent: u64,
+    /// The objects that were sent.
+    sent: Vec<String>,
 }
 
 fn write(
-    store: &Store,
+    source: &Source<'_>,
     set: &Set,
-    snapshot: &Snapshot,
     pack: &mut Pack<'_, '_>,
     earlier: &mut Earlier,
+    marks: &Marks,
     report: &mut VerifyReport,
 ) -> Result<Written> {
-    let (rows, row_lists) = write_rows(snapshot, pack, earlier, report)?;
-    let disk = &*store.engine().disk;
-    let known = identities(snapshot)?;
+    let (rows, row_lists) = write_rows(source.snapshot, pack, earlier, report)?;
+    let disk = &*source.engine.disk;
+    let control = pack.pace.control;
+    let mut known = Known::of(source, report)?;
     let mut writer = RowWriter::new(Part::Files);
-    let mut listed = Listed::default();
+    let mut listed = Listed::new(marks);
     let mut directories = BTreeSet::new();
-    let (mut files, mut file_bytes, mut files_sent) = (0, 0, 0);
-    for named in named_files(snapshot)? {
-        pack.pace.control.check()?;
-        let object = match (known.get(&named.path), named.len) {
-            (Some(&(blob, hash)), Some(len)) => Ok(Object { blob, len, hash }),
-            _ => of_bytes(disk, &named.path, pack.pace.control),
-        };
-        let sent = object.and_then(|object| {
-            if listed.has(set, &object)? {
-                return Ok(object);
+    let mut sent = Vec::new();
+    let (mut files, mut file_bytes) = (0, 0);
+    for named in files_of(source, report)? {
+        control.check()?;
+        let mut object = known.object(&named, set, control)?;
+        if let Ok(found) = object
+            && !listed.has(set, &found)?
+        {
+            match send(disk, &named.path, set, &found, &mut pack.pace)? {
+                Ok(()) => {
+                    listed.add(&found);
+                    directories.insert(parent(&found.path()).to_owned());
+                    sent.push(found.path());
+                }
+                Err(lost) => object = Err(lost),
             }
-            let sent = send(disk, &named.path, set, &object, &mut pack.pace);
-            sent.inspect(|()| {
-                files_sent += 1;
-                listed.add(&object);
-                directories.insert(parent(&object.path()).to_owned());
-            })?;
-            Ok(object)
+        }
+        let object = object.inspect_err(|lost| {
+            report.find(&named.path, "its content", lost.message(), RESTORE);
         });
-        let object = match sent {
-            Ok(object) => Some(object),
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                report.find(&named.path, "its content", error.message(), findings::RESTORE);
-                None
-            }
-            Err(error) => return Err(error),
-        };
+        if matches!(&object, Err(lost) if lost.kind() == ErrorKind::Io) {
+            // Without the store, no file could be read.
+            source.engine.check_place()?;
+        }
+        let object = object.ok();
         files += 1;
         file_bytes += object.map_or(0, |object| object.len);
         let row = Object::row(object.as_ref());
@@ -302,10 +351,92 @@ fn write(
         set.disk.sync_dir(directory).map_err(&attempt)?;
     }
     set.disk.sync_dir(OBJECTS).map_err(&attempt)?;
-    Ok(Written { rows, row_lists, files, file_lists, file_bytes, files_sent })
+    Ok(Written { rows, row_lists, files, file_lists, file_bytes, sent })
 }
 
-/// Writes the rows of the records, and compares them with the sums of the commits.
+/// The files that the records name, in the order of their paths. If these records are damaged, they
+/// are all files that the store has: a restored store removes those that no record names.
+fn files_of(source: &Source<'_>, report: &mut VerifyReport) -> Result<Vec<NamedFile>> {
+    let named = checked("listing the files", || named_files(source.snapshot))?;
+    let place = "the records of files, so that the backup has all that are there";
+    if let Some(named) = report.undamaged(named, place, RESTORE) {
+        return Ok(named);
+    }
+    let mut found = Vec::new();
+    for directory in DIRECTORIES {
+        let walked = walk(&*source.engine.disk, directory);
+        let walked = walked.map_err(|error| Error::io(format!("listing {directory}"), error))?;
+        // Those without bytes are for contents to come.
+        found.extend(walked.into_iter().filter(|(_, len)| *len > 0));
+    }
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(path, len)| NamedFile { path, len: Some(len) }).collect())
+}
+
+/// What the files of the store contain.
+struct Known<'b> {
+    source: &'b Source<'b>,
+    /// What the records say.
+    records: HashMap<String, (Option<u64>, u128)>,
+    /// What the newest backup says; read for the first file of which the records say nothing.
+    newest: Option<HashMap<String, Object>>,
+}
+
+impl<'b> Known<'b> {
+    fn of(source: &'b Source<'b>, report: &mut VerifyReport) -> Result<Self> {
+        let records = checked("reading the checksums", || identities(source.snapshot))?;
+        let place = "the checksums of files, so that the files were read instead";
+        let records = report.undamaged(records, place, RESTORE).unwrap_or_default();
+        Ok(Self { source, records, newest: None })
+    }
+
+    /// What a file is; the error inside is that of a file that cannot be read.
+    ///
+    /// # Errors
+    /// Those of `control`.
+    fn object(
+        &mut self,
+        named: &NamedFile,
+        set: &Set,
+        control: &Control,
+    ) -> Result<Result<Object>> {
+        let Source { engine, newest, .. } = self.source;
+        if let (Some(&(blob, hash)), Some(len)) = (self.records.get(&named.path), named.len) {
+            return Ok(Ok(Object { blob, len, hash }));
+        }
+        let before = match &mut self.newest {
+            Some(before) => before,
+            none => none.insert(files_before(*newest, set, control)?),
+        };
+        if let Some(object) = before.get(&named.path)
+            && checked("checking a file", || object.check(&*engine.disk, &named.path, control))?
+                .is_ok()
+        {
+            return Ok(Ok(*object));
+        }
+        // Its bytes name it.
+        checked("reading a file", || of_bytes(&*engine.disk, &named.path, control))
+    }
+}
+
+/// The files of a backup, as far as its list can be read.
+fn files_before(
+    backup: Option<&Manifest>,
+    set: &Set,
+    control: &Control,
+) -> Result<HashMap<String, Object>> {
+    let mut files = HashMap::new();
+    let Some(backup) = backup else { return Ok(files) };
+    let mut packs = Packs::new(&set.disk);
+    let mut seen = HashSet::new();
+    each_file(&mut packs, backup, &mut seen, control, &mut |_| Ok(()), &mut |path, object| {
+        files.extend(object.map(|object| (path, object)));
+        Ok(())
+    })?;
+    Ok(files)
+}
+
+/// Writes the rows of the records that can be read, and compares them with the sums of the commits.
 fn write_rows(
     snapshot: &Snapshot,
     pack: &mut Pack<'_, '_>,
@@ -318,31 +449,34 @@ fn write_rows(
     let mut rows = 0u64;
     // The indexes are made anew from the records by a restore.
     for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
-        let mut cursor = source.cursor(space, &[], None)?;
-        loop {
-            let next = cursor.visit(false, |key, value| {
-                // The restored store has its own sums.
-                if Collection::of(space, key).is_none() {
-                    return Ok(());
-                }
-                found.add(space, key, value);
-                // The indexes of the restored store are complete.
-                if space == Space::Meta && key == FILLING_KEY {
-                    return Ok(());
-                }
-                rows += 1;
-                writer.add(space.number(), key, value, pack, earlier)
-            })?;
-            match next {
-                Some(added) => added?,
-                None => break,
+        let mut add = |key: &[u8], value: &[u8]| {
+            // The restored store has its own sums.
+            if Collection::of(space, key).is_none() {
+                return Ok(true);
             }
+            found.add(space, key, value);
+            // The indexes of the restored store are complete.
+            if space == Space::Meta && key == FILLING_KEY {
+                return Ok(true);
+            }
+            rows += 1;
             if rows.is_multiple_of(1024) {
                 pack.pace.control.check()?;
             }
-        }
+            writer.add(space.number(), key, value, pack, earlier).map(|()| true)
+        };
+        each_row(source, space, None, &mut add, &mut |gap| {
+            // Without these rows no store opens, or it would give ids again.
+            if matches!(space, Space::Meta | Space::Counters) {
+                return Err(gap.error);
+            }
+            let place = format!("space {}, {}", space.name(), gap.place());
+            report.find_in_records(place, gap.error.message(), RESTORE);
+            Ok(())
+        })?;
     }
-    match snapshot.sums()? {
+    let sums = checked("reading the sums", || snapshot.sums())?;
+    match sums.unwrap_or_default() {
         Some(written) => scrub::compare_sums(&written, &found, report),
         None => scrub::tell_no_sums(report),
     }

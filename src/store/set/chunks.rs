@@ -120,7 +120,7 @@ impl ListCutter {
 ///
 /// # Errors
 /// `Corrupt` if the bytes are no list.
-pub(super) fn list_entries(bytes: &[u8]) -> Result<Vec<Chunk>> {
+fn list_entries(bytes: &[u8]) -> Result<Vec<Chunk>> {
     let entries = || {
         let mut reader = ByteReader::new(bytes);
         let mut chunks = Vec::new();
@@ -152,6 +152,19 @@ pub(super) fn compress(raw: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>> {
         .map_err(|error| Error::io("compressing a chunk of the backup", error))
 }
 
+/// Why a chunk cannot be read, and the pack that is the reason: its own, or that of its base.
+#[derive(Debug)]
+pub(super) struct UnreadChunk {
+    pub(super) pack: u64,
+    pub(super) error: Error,
+}
+
+impl From<UnreadChunk> for Error {
+    fn from(unread: UnreadChunk) -> Self {
+        unread.error
+    }
+}
+
 /// Reads chunks from the packs of a set.
 pub(super) struct Packs {
     disk: SharedDisk,
@@ -168,12 +181,26 @@ impl Packs {
     /// # Errors
     /// `Corrupt` if a pack is missing or too short, or the bytes are not those that were written;
     /// `Io`.
-    pub(super) fn read(&mut self, chunk: &Chunk) -> Result<Vec<u8>> {
+    pub(super) fn read(&mut self, chunk: &Chunk) -> Result<Vec<u8>, UnreadChunk> {
         let base = chunk.base.map(|base| self.read_one(&base, None)).transpose()?;
         self.read_one(&chunk.at, base.as_deref())
     }
 
-    fn read_one(&mut self, place: &Place, base: Option<&[u8]>) -> Result<Vec<u8>> {
+    /// The chunks of a list.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; `Corrupt` if the chunk is no list.
+    pub(super) fn read_list(&mut self, list: &Chunk) -> Result<Vec<Chunk>, UnreadChunk> {
+        let bytes = self.read(list)?;
+        list_entries(&bytes).map_err(|error| UnreadChunk { pack: list.at.pack, error })
+    }
+
+    fn read_one(&mut self, place: &Place, base: Option<&[u8]>) -> Result<Vec<u8>, UnreadChunk> {
+        let bytes = self.bytes_of(place, base);
+        bytes.map_err(|error| UnreadChunk { pack: place.pack, error })
+    }
+
+    fn bytes_of(&mut self, place: &Place, base: Option<&[u8]>) -> Result<Vec<u8>> {
         let path = pack_path(place.pack);
         let damaged = |problem: &str| {
             Error::corrupt(format!("{path}, the chunk at byte {}: {problem}", place.offset))

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chunks::{Chunk, Packs, list_entries};
+use super::chunks::{Chunk, Packs};
 use super::layout::{RECORDS, Set, pack_path};
 use super::manifest::{Manifest, NeededPack};
+use super::marks::Marks;
 use crate::disk::Mode;
 use crate::error::{Error, Result};
 
@@ -67,13 +68,13 @@ impl Earlier {
     ///
     /// # Errors
     /// `Io`. A damaged list is none: then everything is written again.
-    pub(super) fn of(set: &Set, manifest: Option<&Manifest>) -> Result<Self> {
+    pub(super) fn of(set: &Set, manifest: Option<&Manifest>, marks: &Marks) -> Result<Self> {
         let Some(manifest) = manifest else { return Ok(Self::default()) };
         let mut packs = Packs::new(&set.disk);
         let mut entries = |lists: &[Chunk]| -> Result<Vec<Chunk>> {
             let mut chunks = Vec::new();
             for list in lists {
-                chunks.extend(list_entries(&packs.read(list)?)?);
+                chunks.extend(packs.read_list(list)?);
             }
             Ok(chunks)
         };
@@ -88,17 +89,18 @@ impl Earlier {
             row_lists: Sequence::new(manifest.row_lists.clone()),
             files: Sequence::new(files),
             file_lists: Sequence::new(manifest.file_lists.clone()),
-            dissolved: dissolved(set, &manifest.packs)?,
+            dissolved: dissolved(set, &manifest.packs, marks)?,
         })
     }
 }
 
-/// The packs whose chunks are written again: those that are lost or cut off, mostly unused ones,
-/// and small ones when there are many.
-pub(super) fn dissolved(set: &Set, needed: &[NeededPack]) -> Result<HashSet<u64>> {
+/// The packs whose chunks are written again: those that are lost, cut off or marked as damaged,
+/// mostly unused ones, and small ones when there are many.
+pub(super) fn dissolved(set: &Set, needed: &[NeededPack], marks: &Marks) -> Result<HashSet<u64>> {
     let present: HashMap<u64, u64> = set.numbered(RECORDS)?.into_iter().collect();
     let is_worn = |pack: &NeededPack| {
         present.get(&pack.pack) != Some(&pack.bytes)
+            || marks.have(&pack_path(pack.pack))
             || (pack.bytes > SMALL_PACK_BYTES
                 && pack.needed.saturating_mul(NEEDED_SHARE) < pack.bytes)
     };

@@ -13,6 +13,14 @@ const UNFINISHED: &str = "UNFINISHED";
 pub(super) const BACKUPS: &str = "backups";
 pub(super) const RECORDS: &str = "records";
 pub(super) const OBJECTS: &str = "objects";
+/// The directory of [`Marks`](super::marks::Marks).
+pub(super) const MARKS: &str = "damaged";
+/// What `UNFINISHED` contains while the set has no backup: what is there without a manifest is what
+/// an interrupted backup left, and not what lost its manifests.
+const FIRST: &str = "first\n";
+/// Why a set that lost its manifests is not written to.
+pub(super) const LOST_MANIFESTS: &str =
+    "the set has records or files of backups, but no manifest in backups/ that says what is needed";
 /// The end of a name until the file is complete.
 pub(super) const NEW: &str = ".new";
 /// The first line of `SET`.
@@ -41,7 +49,8 @@ impl Set {
     ///
     /// # Errors
     /// `NotAStore` if the directory contains something else, or backups of another store; `Locked`
-    /// if another call works on it; `NewerFormat`, `Corrupt`, `Io`, `NoSpace`.
+    /// if another call works on it; `NewerFormat`, `Io`, `NoSpace`; `Corrupt` if `SET` is damaged,
+    /// or the set lost its manifests.
     pub(super) fn made(disk: SharedDisk, seed: u64) -> Result<Self> {
         let attempt = failed("preparing the backup set");
         let entries = disk.list("").map_err(&attempt)?;
@@ -67,11 +76,40 @@ impl Set {
             let lines = format!("{MAGIC}\nset {LAYOUT}\nstore {seed:016x}");
             format::replace(&disk, NAME, NEW_NAME, &format::with_sum(&lines))?;
         }
-        for directory in [BACKUPS, RECORDS, OBJECTS] {
-            disk.create_dir_all(directory).map_err(&attempt)?;
+        let set = Self { disk, seed, _lock: Some(lock) };
+        if set.has_lost_manifests()? {
+            return Err(Error::corrupt(format!(
+                "{LOST_MANIFESTS}; put the manifests back, or choose another directory"
+            )));
         }
-        disk.sync_dir("").map_err(&attempt)?;
-        Ok(Self { disk, seed, _lock: Some(lock) })
+        for directory in [BACKUPS, RECORDS, OBJECTS] {
+            set.disk.create_dir_all(directory).map_err(&attempt)?;
+        }
+        set.disk.sync_dir("").map_err(&attempt)?;
+        Ok(set)
+    }
+
+    /// Whether the set has what only a manifest could need, and no manifest, although a backup was
+    /// completed in it. Nobody knows then what may be removed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn has_lost_manifests(&self) -> Result<bool> {
+        if !self.numbered(BACKUPS)?.is_empty() || self.is_bare()? {
+            return Ok(false);
+        }
+        let is_first = self.is_unfinished()?
+            && read_text(&self.disk, UNFINISHED, FIRST.len() as u64)? == FIRST;
+        Ok(!is_first)
+    }
+
+    /// Whether the set has nothing that a backup would need.
+    fn is_bare(&self) -> Result<bool> {
+        let has_objects = match self.disk.list(OBJECTS) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            entries => !entries.map_err(failed("listing objects"))?.is_empty(),
+        };
+        Ok(!has_objects && self.numbered(RECORDS)?.is_empty())
     }
 
     /// Opens a set that is there, to remove from it.
@@ -121,8 +159,12 @@ impl Set {
     pub(super) fn begin(&self) -> Result<bool> {
         let attempt = failed("marking the backup set");
         let was_marked = self.is_unfinished()?;
-        if !was_marked {
-            let marker = self.disk.open(UNFINISHED, Mode::CreateNew).map_err(&attempt)?;
+        let is_first = self.numbered(BACKUPS)?.is_empty() && self.is_bare()?;
+        if !was_marked || is_first {
+            let marker = self.disk.open(UNFINISHED, Mode::OpenOrCreate).map_err(&attempt)?;
+            if is_first {
+                marker.write_all_at(FIRST.as_bytes(), 0).map_err(&attempt)?;
+            }
             marker.sync_all().map_err(&attempt)?;
         }
         self.disk.sync_dir("").map_err(&attempt)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::layout::{RECORDS, Set, opened, pack_path};
+use super::layout::{RECORDS, Set, opened};
 use super::manifest::Manifest;
 use super::sweep::Manifests;
 use crate::disk::SharedDisk;
@@ -21,7 +21,7 @@ use crate::store::open::Store;
 pub struct SetBackup {
     /// Its number.
     pub backup: u64,
-    /// Time of the store when it began; absent if its manifest cannot be read.
+    /// What the clock said when it began; absent if its manifest cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<DateTime<Utc>>,
     /// Sequence number of the commit that it has; 0 if its manifest cannot be read.
@@ -113,15 +113,8 @@ fn list(disk: SharedDisk) -> Result<SetBackups> {
     let mut backups = backups_of(&manifests);
     let packs: HashMap<u64, u64> = set.numbered(RECORDS)?.into_iter().collect();
     for manifest in &manifests.readable {
-        let lost = manifest.packs.iter().find(|pack| packs.get(&pack.pack) != Some(&pack.bytes));
-        let problem = lost.map(|pack| match packs.get(&pack.pack) {
-            None => format!("{} is missing", pack_path(pack.pack)),
-            Some(len) => {
-                format!("{} has {len} bytes instead of {}", pack_path(pack.pack), pack.bytes)
-            }
-        });
         if let Some(backup) = backups.iter_mut().find(|backup| backup.backup == manifest.backup) {
-            backup.problem = problem;
+            backup.problem = manifest.lost_pack(&packs);
         }
     }
     Ok(SetBackups { backups, is_unfinished: set.is_unfinished()? })

@@ -1,9 +1,11 @@
 //! The manifest of a backup: what it is, and where its rows are.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 
 use super::chunks::{Chunk, Place};
-use super::layout::{BACKUPS, NEW, Set, failed, manifest_path, read_text};
+use super::layout::{BACKUPS, NEW, Set, failed, manifest_path, pack_path, read_text};
 use crate::disk::Mode;
 use crate::error::{Error, Result};
 use crate::store::format;
@@ -28,6 +30,7 @@ pub(super) struct NeededPack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub(super) backup: u64,
+    /// By the clock.
     pub(super) taken: DateTime<Utc>,
     pub(super) sequence: u64,
     /// Whether the store may not have made the last commit durable.
@@ -67,6 +70,18 @@ impl Manifest {
             }
         }
         format::with_sum(&lines)
+    }
+
+    /// Why not all packs that the backup needs are there, if that is so. `present` has the packs of
+    /// the set with their lengths.
+    pub(super) fn lost_pack(&self, present: &HashMap<u64, u64>) -> Option<String> {
+        let is_lost = |pack: &&NeededPack| present.get(&pack.pack) != Some(&pack.bytes);
+        self.packs.iter().find(is_lost).map(|pack| match present.get(&pack.pack) {
+            None => format!("{} is missing", pack_path(pack.pack)),
+            Some(len) => {
+                format!("{} has {len} bytes instead of {}", pack_path(pack.pack), pack.bytes)
+            }
+        })
     }
 
     /// Writes the manifest, and makes its name durable. The last step of a backup.

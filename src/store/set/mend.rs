@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::chunks::{Chunk, Packs};
+use super::chunks::Packs;
 use super::layout::Set;
 use super::manifest::Manifest;
 use super::rows::each_row;
@@ -127,7 +127,7 @@ fn place(page: &DamagedPage) -> String {
 
 /// How old a backup is, in the largest unit of which it has one.
 fn age(engine: &Engine, manifest: &Manifest) -> String {
-    let age = engine.now().signed_duration_since(manifest.taken);
+    let age = engine.clock_now().signed_duration_since(manifest.taken);
     let units = [(age.num_days(), "days"), (age.num_hours(), "hours")];
     let unit = units.into_iter().find(|(count, _)| *count > 0);
     let (count, unit) = unit.unwrap_or((age.num_minutes().max(0), "minutes"));
@@ -143,11 +143,11 @@ fn rows_of(
     control: &Control,
 ) -> Result<Vec<Vec<Row>>> {
     let mut found: Vec<Found> = pages.iter().map(|_| Found::default()).collect();
-    let mut skip = |_: &Chunk, _| Ok(());
+    let mut skip = |_| Ok(());
     each_chunk(packs, &manifest.row_lists, &mut skip, &mut |packs, chunk| {
         control.check()?;
         let rows = match packs.read(chunk) {
-            Err(error) if error.is_damage() => return Ok(()),
+            Err(unread) if unread.error.is_damage() => return Ok(()),
             rows => rows?,
         };
         each_row(&rows, &mut |tag, key, value| {

@@ -14,6 +14,7 @@ mod earlier;
 mod layout;
 mod list;
 mod manifest;
+mod marks;
 mod mend;
 mod objects;
 mod pace;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::layout::{NEW, OBJECTS, Set};
+use super::marks::Marks;
 use super::pace::Pace;
 use crate::blobs::{BlobStore, check_blob};
 use crate::disk::{Disk, Mode, copy_file_as, parent, remove_if_there};
@@ -103,16 +104,22 @@ pub(super) fn identities(snapshot: &Snapshot) -> Result<HashMap<String, (Option<
 }
 
 /// The objects that a set has, as a listing shows them.
-#[derive(Default)]
-pub(super) struct Listed(HashMap<String, HashMap<String, u64>>);
+pub(super) struct Listed<'m> {
+    directories: HashMap<String, HashMap<String, u64>>,
+    marks: &'m Marks,
+}
 
-impl Listed {
-    /// Whether the set has this object: under its name, with its length. It had its checksums when
-    /// it got the name, so it is not read.
+impl<'m> Listed<'m> {
+    pub(super) fn new(marks: &'m Marks) -> Self {
+        Self { directories: HashMap::new(), marks }
+    }
+
+    /// Whether the set has this object: under its name, with its length, and without a mark. It had
+    /// its checksums when it got the name, so it is not read.
     pub(super) fn has(&mut self, set: &Set, object: &Object) -> Result<bool> {
         let path = object.path();
         let directory = parent(&path);
-        if !self.0.contains_key(directory) {
+        if !self.directories.contains_key(directory) {
             let entries = match set.disk.list(directory) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
                 entries => {
@@ -121,46 +128,60 @@ impl Listed {
             };
             let files = entries.into_iter().filter(|entry| !entry.is_dir);
             let files = files.map(|file| (file.name, file.len)).collect();
-            self.0.insert(directory.to_owned(), files);
+            self.directories.insert(directory.to_owned(), files);
         }
         let name = path.rsplit('/').next().unwrap_or_default();
-        let len = self.0.get(directory).and_then(|files| files.get(name));
-        Ok(len == Some(&object.len))
+        let len = self.directories.get(directory).and_then(|files| files.get(name));
+        Ok(len == Some(&object.len) && !self.marks.have(&path))
     }
 
     /// Notes that an object was added.
     pub(super) fn add(&mut self, object: &Object) {
         let path = object.path();
-        if let Some(files) = self.0.get_mut(parent(&path)) {
+        if let Some(files) = self.directories.get_mut(parent(&path)) {
             files.insert(path.rsplit('/').next().unwrap_or_default().to_owned(), object.len);
         }
     }
 }
 
 /// Copies a file of a store into a set as an object. Its bytes are durable on return, its name is
-/// after a sync of its directory.
+/// after a sync of its directory. The error inside is that of a file that is missing or damaged, or
+/// that cannot be read.
 ///
 /// The file is checked first. So damage of the store never gets the name of what it damaged.
 ///
 /// # Errors
-/// `Corrupt` if the file is missing or damaged; `Io`, `NoSpace`; the errors of `control`.
+/// Those of the set, `NoSpace` among them; the errors of `control`.
 pub(super) fn send(
     source: &dyn Disk,
     path: &str,
     set: &Set,
     object: &Object,
     pace: &mut Pace<'_>,
-) -> Result<()> {
-    object.check(source, path, pace.control)?;
+) -> Result<Result<()>> {
+    let check = |control: &Control| match object.check(source, path, control) {
+        Err(error) if error.is_damage() => Ok(Err(error)),
+        checked => checked.map(Ok),
+    };
+    if let Err(lost) = check(pace.control)? {
+        return Ok(Err(lost));
+    }
     let target = object.path();
     let attempt = |error| Error::io(format!("copying {path} to {target}"), error);
     set.disk.create_dir_all(parent(&target)).map_err(attempt)?;
     let new = format!("{target}{NEW}");
-    for left in [&new, &target] {
-        remove_if_there(&*set.disk, left).map_err(attempt)?;
+    remove_if_there(&*set.disk, &new).map_err(attempt)?;
+    if let Err(failed) = copy_file_as(source, path, &*set.disk, &new, |step| pace.wrote(step)) {
+        // A failure of the store shows in a read of it alone.
+        if failed.is_damage()
+            && let Err(lost) = check(pace.control)?
+        {
+            return Ok(Err(lost));
+        }
+        return Err(failed);
     }
-    copy_file_as(source, path, &*set.disk, &new, |step| pace.wrote(step))?;
-    set.disk.rename(&new, &target).map_err(attempt)
+    set.disk.rename(&new, &target).map_err(attempt)?;
+    Ok(Ok(()))
 }
 
 /// The object that a file without an identity is: its records are damaged, so its bytes name it.

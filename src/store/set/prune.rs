@@ -1,14 +1,15 @@
 //! Removes old backups from a set, and what only they needed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use chrono::{DateTime, Datelike as _, Utc};
 use serde::Serialize;
 
-use super::chunks::Packs;
-use super::layout::{BACKUPS, OBJECTS, Set, failed, manifest_path, opened};
+use super::chunks::{Packs, UnreadChunk};
+use super::layout::{BACKUPS, OBJECTS, RECORDS, Set, failed, manifest_path, opened, pack_path};
 use super::manifest::Manifest;
+use super::marks::Marks;
 use super::sweep::{Manifests, Removed, clean, each_file, sync_names};
 use crate::disk::{SharedDisk, walk};
 use crate::error::Result;
@@ -18,6 +19,10 @@ use crate::value::Control;
 
 /// Which backups of a set are kept: the last one of each of so many days, weeks and months in
 /// which there is one, by the time in UTC. The last backup of all is always kept.
+///
+/// A backup that is not whole takes the place of none that is: one that the store lacked something
+/// for, or whose records are lost or were found damaged. It is kept where its day, week or month
+/// has no other, and does not count. The last whole backup is always kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]
@@ -36,27 +41,49 @@ impl SetRetention {
         Self { daily, weekly, monthly }
     }
 
-    /// The backups that are kept.
-    fn kept(self, backups: &[Manifest]) -> BTreeSet<u64> {
+    /// The backups that are kept, of which those in `broken` are not whole.
+    fn kept(self, backups: &[Manifest], broken: &BTreeSet<u64>) -> BTreeSet<u64> {
         let day = |time: DateTime<Utc>| i64::from(time.num_days_from_ce());
         let week = |time: DateTime<Utc>| (day(time) - 1).div_euclid(7);
         let month = |time: DateTime<Utc>| i64::from(time.year()) * 12 + i64::from(time.month());
-        let mut kept: BTreeSet<u64> = backups.last().map(|last| last.backup).into_iter().collect();
+        let is_whole = |backup: &&Manifest| !broken.contains(&backup.backup);
+        let last = [backups.last(), backups.iter().rfind(is_whole)];
+        let mut kept: BTreeSet<u64> =
+            last.into_iter().flatten().map(|backup| backup.backup).collect();
         let rules: [(u32, &dyn Fn(DateTime<Utc>) -> i64); 3] =
             [(self.daily, &day), (self.weekly, &week), (self.monthly, &month)];
         for (count, period) in rules {
-            let mut periods = BTreeSet::new();
-            for backup in backups.iter().rev() {
-                if periods.len() as u64 >= u64::from(count) {
-                    break;
-                }
-                if periods.insert(period(backup.taken)) {
-                    kept.insert(backup.backup);
-                }
-            }
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let whole = first_of_each(backups.iter().rev().filter(is_whole), period, count);
+            let any = first_of_each(backups.iter().rev(), period, count);
+            let is_alone = |(period, _): &&(i64, u64)| whole.iter().all(|(has, _)| has != period);
+            kept.extend(whole.iter().chain(any.iter().filter(is_alone)).map(|(_, backup)| backup));
         }
         kept
     }
+}
+
+/// The first `count` periods of backups, each with its first backup.
+fn first_of_each<'m>(
+    backups: impl Iterator<Item = &'m Manifest>,
+    period: &dyn Fn(DateTime<Utc>) -> i64,
+    count: usize,
+) -> Vec<(i64, u64)> {
+    let mut seen = BTreeSet::new();
+    let backups = backups.map(|backup| (period(backup.taken), backup.backup));
+    backups.filter(|(period, _)| seen.insert(*period)).take(count).collect()
+}
+
+/// The backups that are known not to be whole, without reading them.
+fn broken(set: &Set, backups: &[Manifest]) -> Result<BTreeSet<u64>> {
+    let present: HashMap<u64, u64> = set.numbered(RECORDS)?.into_iter().collect();
+    let marks = Marks::of(set)?;
+    let is_broken = |manifest: &&Manifest| {
+        manifest.findings > 0
+            || manifest.lost_pack(&present).is_some()
+            || manifest.packs.iter().any(|pack| marks.have(&pack_path(pack.pack)))
+    };
+    Ok(backups.iter().filter(is_broken).map(|manifest| manifest.backup).collect())
 }
 
 /// The result of a pruning.
@@ -84,8 +111,9 @@ impl Store {
     ///
     /// # Errors
     /// `NotFound` if there is no directory; `NotAStore` if it has no set; `Locked` while another
-    /// call works on it; `NewerFormat`, `Corrupt` if `SET` is damaged, `Io`; the errors of
-    /// `control`. An interrupted call leaves every backup either whole or removed.
+    /// call works on it; `Corrupt` if `SET` is damaged, or the set lost the manifests of its
+    /// backups; `NewerFormat`, `Io`; the errors of `control`. An interrupted call leaves every
+    /// backup either whole or removed.
     pub fn prune_set(
         directory: impl AsRef<Path>,
         retention: SetRetention,
@@ -121,7 +149,7 @@ fn prune(disk: SharedDisk, retention: SetRetention, control: &Control) -> Result
         sync_names(&set)?;
     }
     let mut manifests = Manifests::of(&set)?;
-    let kept = retention.kept(&manifests.readable);
+    let kept = retention.kept(&manifests.readable, &broken(&set, &manifests.readable)?);
     let mut report = PruneReport { kept: kept.iter().copied().collect(), ..Default::default() };
     for manifest in &manifests.readable {
         if !kept.contains(&manifest.backup) {
@@ -150,6 +178,7 @@ fn prune(disk: SharedDisk, retention: SetRetention, control: &Control) -> Result
         }
         Err(reason) => report.held_back = Some(reason),
     }
+    Marks::of(&set)?.sweep(&set)?;
     set.finish()?;
     Ok(report)
 }
@@ -160,7 +189,8 @@ fn needed_objects(set: &Set, backups: &[Manifest], control: &Control) -> Result<
     let mut seen = HashSet::new();
     let mut needed = HashSet::new();
     for manifest in backups {
-        each_file(&mut packs, manifest, &mut seen, control, &mut |_, object| {
+        let mut lost = |unread: UnreadChunk| Err(unread.error);
+        each_file(&mut packs, manifest, &mut seen, control, &mut lost, &mut |_, object| {
             needed.extend(object.map(|object| object.path()));
             Ok(())
         })?;
@@ -215,7 +245,8 @@ mod tests {
             "2026-02-10T10:00:00Z", // 6
         ]);
         let kept = |daily, weekly, monthly| -> Vec<u64> {
-            SetRetention::new(daily, weekly, monthly).kept(&backups).into_iter().collect()
+            let retention = SetRetention::new(daily, weekly, monthly);
+            retention.kept(&backups, &BTreeSet::new()).into_iter().collect()
         };
         assert_eq!(kept(0, 0, 0), [6]);
         assert_eq!(kept(3, 0, 0), [4, 5, 6]);
@@ -223,5 +254,33 @@ mod tests {
         assert_eq!(kept(0, 0, 12), [1, 6]);
         assert_eq!(kept(100, 0, 0), [1, 2, 4, 5, 6]);
         assert_eq!(kept(1, 2, 1), [4, 6]);
+    }
+
+    /// A backup that is not whole takes the place of none that is.
+    #[test]
+    fn a_broken_backup_replaces_no_whole_one() {
+        let backups = backups(&[
+            "2026-03-01T10:00:00Z", // 1
+            "2026-03-02T10:00:00Z", // 2
+            "2026-03-02T11:00:00Z", // 3
+            "2026-03-03T10:00:00Z", // 4
+            "2026-03-04T10:00:00Z", // 5
+            "2026-03-04T11:00:00Z", // 6
+        ]);
+        let kept = |daily, broken: &[u64]| -> Vec<u64> {
+            let broken = broken.iter().copied().collect();
+            SetRetention::new(daily, 0, 0).kept(&backups, &broken).into_iter().collect()
+        };
+        assert_eq!(kept(2, &[]), [4, 6]);
+        // The last one of all stays beside the whole one of its day.
+        assert_eq!(kept(2, &[6]), [4, 5, 6]);
+        assert_eq!(kept(0, &[6]), [5, 6]);
+        // A day of broken ones keeps one of them, and takes no day from the whole ones.
+        assert_eq!(kept(2, &[5, 6]), [3, 4, 6]);
+        assert_eq!(kept(2, &[4, 5, 6]), [1, 3, 4, 6]);
+        assert_eq!(kept(3, &[3, 4, 5, 6]), [1, 2, 4, 6]);
+        // The last whole one stays, however old it is.
+        assert_eq!(kept(1, &[2, 3, 4, 5, 6]), [1, 6]);
+        assert_eq!(kept(2, &[1, 2, 3, 4, 5, 6]), [4, 6]);
     }
 }

@@ -59,9 +59,10 @@ impl Store {
     ///
     /// # Errors
     /// `NotFound` if there is no directory; `NotAStore` if it has no set, or one of another store;
-    /// `Locked` while a backup writes to the set; `Unsupported` for a store that was opened to look
-    /// into it; `Latched` if the files of the store were moved or replaced; `NewerFormat`,
-    /// `NoSpace`, `Io`; the errors of `control`. What was repaired before an error is whole.
+    /// `Locked` while a backup writes to the set; `Conflict` while another repair of this store is
+    /// under way; `NoSpace` if a file has no room beside the reserve; `Unsupported` for a store
+    /// that was opened to look into it; `Latched` if the files of the store were moved or replaced;
+    /// `NewerFormat`, `Io`; the errors of `control`. What was repaired before an error is whole.
     pub fn repair(&self, directory: impl AsRef<Path>, control: &Control) -> Result<RepairReport> {
         let path = directory.as_ref();
         let attempt = format!("repairing the store from {}", path.display());
@@ -88,6 +89,11 @@ fn repair(store: &Store, disk: SharedDisk, control: &Control) -> Result<RepairRe
              the store with Store::open",
         ));
     }
+    let Some(_alone) = store.upkeep().try_repair() else {
+        return Err(Error::conflict(
+            "another repair of the store is under way; repair again when it has ended",
+        ));
+    };
     let engine = store.engine();
     engine.check_place()?;
     let set = Set::shared(disk)?;
@@ -106,6 +112,7 @@ fn repair(store: &Store, disk: SharedDisk, control: &Control) -> Result<RepairRe
     report.needs_reopen = needs_reopen;
     // Kept until the end: while the snapshot is alive, no file that it names is removed.
     let snapshot = engine.snapshot();
+    let _hold = engine.readers.hold("a repair".to_owned(), snapshot.sequence);
     let listed =
         checked("listing the files", || Ok((identities(&snapshot)?, named_files(&snapshot)?)))?;
     let (known, files) = left.undamaged(listed, UNLISTED, RESTORE).unwrap_or_default();
@@ -133,6 +140,7 @@ fn repair(store: &Store, disk: SharedDisk, control: &Control) -> Result<RepairRe
             Err(error) => return Err(error),
         }
         engine.check_place()?;
+        engine.check_space(len)?;
         replace(&*engine.disk, &named.path, &set, &object, control)?;
         engine.tables.forget(&named.path);
         report.repaired.push(named.path);
@@ -143,8 +151,7 @@ fn repair(store: &Store, disk: SharedDisk, control: &Control) -> Result<RepairRe
     Ok(report)
 }
 
-/// Puts an object in the place of a damaged file. What must hold: the copy is durable and was
-/// checked before the name leads to it.
+/// Puts an object in the place of a damaged file. After an error, no copy is left.
 fn replace(
     disk: &dyn Disk,
     path: &str,
@@ -152,18 +159,33 @@ fn replace(
     object: &Object,
     control: &Control,
 ) -> Result<()> {
-    let attempt = |error| Error::io(format!("repairing {path}"), error);
     // What an interruption leaves there is removed when the store is opened.
     let copy = format!("{TEMPORARY_DIR}/repair");
+    replace_by(disk, path, set, object, &copy, control).inspect_err(|_| {
+        let _ = remove_if_there(disk, &copy);
+    })
+}
+
+/// As [`replace`], with the path of the copy. What must hold: the copy is durable and was checked
+/// before the name leads to it.
+fn replace_by(
+    disk: &dyn Disk,
+    path: &str,
+    set: &Set,
+    object: &Object,
+    copy: &str,
+    control: &Control,
+) -> Result<()> {
+    let attempt = |error| Error::io(format!("repairing {path}"), error);
     disk.create_dir_all(TEMPORARY_DIR).map_err(attempt)?;
-    remove_if_there(disk, &copy).map_err(attempt)?;
-    copy_file_as(&*set.disk, &object.path(), disk, &copy, |_| control.check())?;
-    object.check(disk, &copy, control).map_err(|error| {
+    remove_if_there(disk, copy).map_err(attempt)?;
+    copy_file_as(&*set.disk, &object.path(), disk, copy, |_| control.check())?;
+    object.check(disk, copy, control).map_err(|error| {
         error.context(format!("the copy for {path} differs from what was written"))
     })?;
     let directory = parent(path);
     disk.create_dir_all(directory).map_err(attempt)?;
-    disk.rename(&copy, path).map_err(attempt)?;
+    disk.rename(copy, path).map_err(attempt)?;
     // The directories may have been lost as well.
     let mut directory = directory;
     while !directory.is_empty() {

@@ -1,13 +1,13 @@
 //! Makes a store from a backup of a set.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-use super::chunks::Packs;
+use super::chunks::{Packs, UnreadChunk};
 use super::layout::{Set, opened, pack_path};
 use super::manifest::Manifest;
-use super::objects::Object;
+use super::objects::{Object, identities};
 use super::point::RestorePoint;
 use super::rows::each_row;
 use super::sweep::{Manifests, each_chunk, each_file};
@@ -17,11 +17,15 @@ use crate::error::{Error, Result};
 use crate::records::{RecordFile, RecordFileOptions, Space};
 use crate::session::guarded;
 use crate::store::backup::{BackupReport, RowCopy, failed, prepare_target};
-use crate::store::findings::VerifyReport;
+use crate::store::findings::{VerifyReport, checked};
+use crate::store::named::named_files;
 use crate::store::open::Store;
 use crate::store::restore::{check_target, finish};
 use crate::store::{directory, format};
 use crate::value::{Control, limits};
+
+const LOST: &str = "restore another backup of the set";
+const AGAIN: &str = "restore again into the same directory";
 
 impl Store {
     /// Makes a store in `target` as it was at `at`, from the set in `set`. The target must be
@@ -83,17 +87,38 @@ impl Found {
     }
 }
 
+/// What a restore could not read of a set. Without most of its rows, what is restored from a medium
+/// that is gone would be no store.
+struct Lost {
+    unread: Unread,
+    report: VerifyReport,
+}
+
+impl Lost {
+    /// Adds the finding of a read that failed.
+    ///
+    /// # Errors
+    /// As [`Unread::lost`].
+    fn find(&mut self, file: &str, place: &str, error: Error) -> Result<()> {
+        let error = self.unread.lost(error)?;
+        self.report.find(file, place, error.message(), LOST);
+        Ok(())
+    }
+}
+
 /// Writes the store. The order is that of a restore of a whole backup: the marker is durable first,
 /// then all files, then FORMAT, and the marker goes last.
 fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
     let Found { set, manifest } = found;
     check_target(target)?;
     prepare_target(target)?;
-    let mut lost = VerifyReport::default();
-    let mut unread = Unread::new(set, &mut lost);
-    write_records(set, manifest, target, control, &mut unread)?;
+    let mut lost = Lost { unread: Unread::new(set, AGAIN), report: VerifyReport::default() };
+    let records = write_records(set, manifest, target, control, &mut lost)?;
+    let files = listed_files(set, manifest, &records, control, &mut lost)?;
+    drop(records);
     let mut report = BackupReport::default();
-    write_files(set, manifest, target, control, &mut unread, &mut report)?;
+    write_files(set, files, manifest.file_bytes, target, control, &mut lost, &mut report)?;
+    let Lost { unread, report: lost } = lost;
     unread.end()?;
     let first = lost.findings.first().map(|found| format!("{}: {}", found.file, found.problem));
     report.findings = lost.findings;
@@ -106,33 +131,34 @@ fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<Back
     })
 }
 
+/// Writes the record file, and returns it open.
 fn write_records(
     set: &Set,
     manifest: &Manifest,
     target: &SharedDisk,
     control: &Control,
-    unread: &mut Unread<'_>,
-) -> Result<()> {
+    lost: &mut Lost,
+) -> Result<RecordFile> {
     let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
     RecordFile::create(target, options, &[])?;
     let mut copy = RecordFile::open(target, options)?;
     let mut rows = RowCopy::new(&copy, control, 0);
     let mut packs = Packs::new(&set.disk);
-    let unread = RefCell::new(unread);
-    let tell = |pack: u64, error: Error| {
-        unread.borrow_mut().find(&pack_path(pack), "rows of the records", error)
+    let lost = RefCell::new(lost);
+    let tell = |UnreadChunk { pack, error }| {
+        lost.borrow_mut().find(&pack_path(pack), "rows of the records", error)
     };
     each_chunk(
         &mut packs,
         &manifest.row_lists,
-        &mut |list, error| tell(list.at.pack, error),
+        &mut |unread| tell(unread),
         &mut |packs, chunk| {
             control.check()?;
             let bytes = match packs.read(chunk) {
-                Err(error) => return tell(chunk.at.pack, error),
+                Err(unread) => return tell(unread),
                 Ok(bytes) => bytes,
             };
-            unread.borrow_mut().succeeded();
+            lost.borrow_mut().unread.succeeded();
             each_row(&bytes, &mut |tag, key, value| match Space::from_number(tag) {
                 Some(space) => rows.add(space, key.to_vec(), value.to_vec()),
                 None => Err(Error::corrupt(format!("the backup has rows of the space {tag}"))),
@@ -146,36 +172,70 @@ fn write_records(
             "records.redb of the restored store differs from what was written; use another medium",
         ));
     }
-    Ok(())
+    Ok(copy)
+}
+
+/// The files of a backup. Those in a part of the list that cannot be read are found by what the
+/// restored records say of them.
+fn listed_files(
+    set: &Set,
+    manifest: &Manifest,
+    records: &RecordFile,
+    control: &Control,
+    lost: &mut Lost,
+) -> Result<BTreeMap<String, Object>> {
+    let mut files = BTreeMap::new();
+    let mut packs = Packs::new(&set.disk);
+    let mut is_whole = true;
+    each_file(
+        &mut packs,
+        manifest,
+        &mut HashSet::new(),
+        control,
+        &mut |UnreadChunk { pack, error }| {
+            is_whole = false;
+            lost.find(&pack_path(pack), "the list of files", error)
+        },
+        &mut |path, file| {
+            files.extend(file.map(|object| (path, object)));
+            Ok(())
+        },
+    )?;
+    if is_whole {
+        return Ok(files);
+    }
+    let named = checked("listing the files", || {
+        let snapshot = records.snapshot(0)?;
+        Ok((identities(&snapshot)?, named_files(&snapshot)?))
+    })?;
+    // What is damaged of these rows was told above.
+    let (known, named) = named.unwrap_or_default();
+    for named in named {
+        if let (Some(&(blob, hash)), Some(len)) = (known.get(&named.path), named.len) {
+            files.entry(named.path).or_insert(Object { blob, len, hash });
+        }
+    }
+    Ok(files)
 }
 
 /// Copies the files. What is missing in the set, damaged or unreadable there, is found when the
 /// store is verified, because the records name it.
 fn write_files(
     set: &Set,
-    manifest: &Manifest,
+    files: BTreeMap<String, Object>,
+    total_bytes: u64,
     target: &SharedDisk,
     control: &Control,
-    unread: &mut Unread<'_>,
+    lost: &mut Lost,
     report: &mut BackupReport,
 ) -> Result<()> {
-    let mut files: Vec<(String, Object)> = Vec::new();
-    let mut packs = Packs::new(&set.disk);
-    let listed =
-        each_file(&mut packs, manifest, &mut HashSet::new(), control, &mut |path, file| {
-            files.extend(file.map(|object| (path, object)));
-            Ok(())
-        });
-    if let Err(error) = listed {
-        unread.find("records", "the list of files", error)?;
-    }
     let attempt = failed("copying the files of the backup");
     let mut directories = BTreeSet::new();
     let mut done = 0;
     let mut progress = |step| {
         control.check()?;
         done += step;
-        control.report(done, Some(manifest.file_bytes), "bytes");
+        control.report(done, Some(total_bytes), "bytes");
         Ok(())
     };
     for (path, object) in files {
@@ -189,14 +249,14 @@ fn write_files(
         if copied.is_err() {
             // A failure of the set shows in a read of it alone. What can be read now failed once.
             if let Err(of_set) = object.check(&*set.disk, &from, control) {
-                unread.find(&from, "its content", of_set)?;
+                lost.find(&from, "its content", of_set)?;
                 remove_if_there(&**target, &path).map_err(removing)?;
                 continue;
             }
             copied = copy_new(set, &from, target, &path, &mut progress);
         }
         copied?;
-        unread.succeeded();
+        lost.unread.succeeded();
         directories.insert(parent(&directory).to_owned());
         directories.insert(directory);
         report.files += 1;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::chunks::{Chunk, Packs, Place, list_entries};
+use super::chunks::{Chunk, Packs, Place, UnreadChunk};
 use super::layout::{BACKUPS, NEW, OBJECTS, RECORDS, Set, failed, pack_path};
 use super::manifest::Manifest;
 use super::objects::Object;
@@ -107,50 +107,66 @@ pub(super) fn sync_names(set: &Set) -> Result<()> {
 pub(super) fn each_chunk(
     packs: &mut Packs,
     lists: &[Chunk],
-    lost: &mut dyn FnMut(&Chunk, Error) -> Result<()>,
+    lost: &mut dyn FnMut(UnreadChunk) -> Result<()>,
     f: &mut dyn FnMut(&mut Packs, &Chunk) -> Result<()>,
 ) -> Result<()> {
     for list in lists {
-        match packs.read(list).and_then(|bytes| list_entries(&bytes)) {
+        match packs.read_list(list) {
             Ok(chunks) => chunks.iter().try_for_each(|chunk| f(packs, chunk))?,
-            Err(error) if error.is_damage() => lost(list, error)?,
-            Err(error) => return Err(error),
+            Err(unread) if unread.error.is_damage() => lost(unread)?,
+            Err(unread) => return Err(unread.error),
         }
     }
     Ok(())
 }
 
-/// Calls `f` with the files of a backup. Chunks in `seen` are left out, and those that were read
-/// are added.
+/// Calls `f` with the files of a backup, and `lost` with each part of their list that cannot be
+/// read. Chunks in `seen` are left out, and those that were read are added.
 ///
 /// # Errors
-/// `Corrupt` if they cannot be read; those of `f` and of `control`.
+/// Those of `f`, `lost` and `control`.
 pub(super) fn each_file(
     packs: &mut Packs,
     manifest: &Manifest,
     seen: &mut HashSet<Place>,
     control: &Control,
+    lost: &mut dyn FnMut(UnreadChunk) -> Result<()>,
     f: &mut dyn FnMut(String, Option<Object>) -> Result<()>,
 ) -> Result<()> {
     let lists: Vec<Chunk> =
         manifest.file_lists.iter().filter(|list| !seen.contains(&list.at)).copied().collect();
-    let mut lost = |_: &Chunk, error| Err(error);
-    each_chunk(packs, &lists, &mut lost, &mut |packs, chunk| {
+    let mut lost_chunks = Vec::new();
+    each_chunk(packs, &lists, lost, &mut |packs, chunk| {
         control.check()?;
         if seen.contains(&chunk.at) {
             return Ok(());
         }
-        let rows = packs.read(chunk)?;
-        each_row(&rows, &mut |tag, path, row| match tag {
-            FILE => {
-                let (path, object) = Object::from_row(path, row)?;
-                f(path, object)
-            }
-            _ => Err(Error::corrupt("the list of files of the backup has other rows")),
-        })?;
+        match files_of(packs, chunk) {
+            Ok(files) => files.into_iter().try_for_each(|(path, object)| f(path, object))?,
+            Err(unread) if unread.error.is_damage() => lost_chunks.push(unread),
+            Err(unread) => return Err(unread.error),
+        }
         seen.insert(chunk.at);
         Ok(())
     })?;
     seen.extend(lists.iter().map(|list| list.at));
-    Ok(())
+    lost_chunks.into_iter().try_for_each(lost)
+}
+
+/// The files that a chunk describes.
+fn files_of(
+    packs: &mut Packs,
+    chunk: &Chunk,
+) -> Result<Vec<(String, Option<Object>)>, UnreadChunk> {
+    let rows = packs.read(chunk)?;
+    let mut files = Vec::new();
+    let read = each_row(&rows, &mut |tag, path, row| match tag {
+        FILE => {
+            files.push(Object::from_row(path, row)?);
+            Ok(())
+        }
+        _ => Err(Error::corrupt("the list of files of the backup has other rows")),
+    });
+    read.map_err(|error| UnreadChunk { pack: chunk.at.pack, error })?;
+    Ok(files)
 }

@@ -1,31 +1,29 @@
-//! What a restore cannot read of a set: a finding, or the end of the restore.
+//! What cannot be read of a set: lost, or the end of the call.
 
 use super::layout::Set;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::findings::VerifyReport;
 
-const LOST: &str = "restore another backup of the set";
 /// Reads that fail one after the other, after which the medium counts as gone: a bad place of a
 /// medium is smaller.
 const IN_A_ROW_MAX: u32 = 64;
 /// The same for the last reads of all. One of them may be the list of many others, which are not
 /// tried then.
 const LAST_MAX: u32 = 4;
-const GONE: &str = "; nothing of the backup set can be read any more: connect its medium again, \
-                    and restore again into the same directory";
+const GONE: &str =
+    "; nothing of the backup set can be read any more: connect its medium again, and";
 
-/// Tells a medium with bad places, of which the rest is worth restoring, from one that was pulled:
-/// a restore of that would be a store without most of its rows.
-pub(super) struct Unread<'r> {
+/// Tells a medium with bad places, of which the rest is worth reading, from one that was pulled.
+pub(super) struct Unread {
     disk: SharedDisk,
-    report: &'r mut VerifyReport,
+    /// What to do when the medium is connected again.
+    again: &'static str,
     failed_in_a_row: u32,
 }
 
-impl<'r> Unread<'r> {
-    pub(super) fn new(set: &Set, report: &'r mut VerifyReport) -> Self {
-        Self { disk: set.disk.clone(), report, failed_in_a_row: 0 }
+impl Unread {
+    pub(super) fn new(set: &Set, again: &'static str) -> Self {
+        Self { disk: set.disk.clone(), again, failed_in_a_row: 0 }
     }
 
     /// Notes that a read succeeded.
@@ -33,11 +31,11 @@ impl<'r> Unread<'r> {
         self.failed_in_a_row = 0;
     }
 
-    /// Adds the finding of a read that failed.
+    /// Gives the error of a read back if what it read is lost, and the rest is worth reading.
     ///
     /// # Errors
     /// `error` itself if it is no damage, or nothing of the set can be read any more.
-    pub(super) fn find(&mut self, file: &str, place: &str, error: Error) -> Result<()> {
+    pub(super) fn lost(&mut self, error: Error) -> Result<Error> {
         if !error.is_damage() {
             return Err(error);
         }
@@ -46,11 +44,10 @@ impl<'r> Unread<'r> {
             // The system may still have these pages of a medium that is gone, hence the count.
             let is_gone = Set::seen(self.disk.clone()).is_err();
             if is_gone || self.failed_in_a_row >= IN_A_ROW_MAX {
-                return Err(error.followed_by(GONE));
+                return Err(error.followed_by(format_args!("{GONE} {}", self.again)));
             }
         }
-        self.report.find(file, place, error.message(), LOST);
-        Ok(())
+        Ok(error)
     }
 
     /// Ends the reads of the set.
@@ -62,6 +59,6 @@ impl<'r> Unread<'r> {
             return Ok(());
         }
         let told = format!("the last {} reads of the set failed", self.failed_in_a_row);
-        Err(Error::new(ErrorKind::Io, told).followed_by(GONE))
+        Err(Error::new(ErrorKind::Io, told).followed_by(format_args!("{GONE} {}", self.again)))
     }
 }

@@ -5,26 +5,37 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::chunks::{Chunk, Packs, Place, list_entries};
-use super::layout::{Set, opened, pack_path};
+use super::chunks::{Chunk, Packs, Place, UnreadChunk};
+use super::layout::{BACKUPS, LOST_MANIFESTS, RECORDS, Set, manifest_path, opened, pack_path};
 use super::list::{SetBackup, backups_of};
 use super::manifest::Manifest;
+use super::marks::Marks;
 use super::objects::Object;
 use super::rows::{FILE, each_row};
 use super::sweep::Manifests;
+use super::unread::Unread;
 use crate::disk::SharedDisk;
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
 use crate::store::findings::{Finding, VerifyReport};
 use crate::store::open::Store;
 use crate::value::Control;
 
-const AGAIN: &str = "remove this file from the set and back up again: what the store still has of \
-                     it is written anew; until then the backups named lack it";
-const MISSING: &str = "back up again: what the store still has of it is written anew; until then \
-                       the backups named lack it";
+const SENT_AGAIN: &str = "back up again: the file is written anew if the store still has it, and \
+                          until then the backups named lack it";
+const WRITTEN_AGAIN: &str = "back up again: the new backup has what the store still has of it; \
+                             keep the file, because the backups named need the rest of it";
+const NOT_MARKED: &str = "the set takes no writes, so the next backup does not know of this: make \
+                          it writable, verify it again, and back up; keep the file, because the \
+                          backups named need the rest of it";
 const UNREADABLE: &str = "remove this file from the set: the backup cannot be restored, and while \
                           it is there no space is given back";
+const UNREAD: &str = "verify again, on another machine if need be; keep the file, because it may \
+                      be whole";
+const OTHER_BUILD: &str = "restore this backup with the build that the message names; keep the \
+                           file, because the backup may be whole";
+const BEGIN_ANEW: &str = "put the manifests back, or back up to another directory";
+const AGAIN: &str = "verify again";
 
 /// The result of the verification of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,12 +67,16 @@ impl SetReport {
 
 impl Store {
     /// Reads everything that the backups of a set need, and compares it with its checksums. The
-    /// store is not needed, and the set is not changed. What several backups need is read once.
+    /// store is not needed. What several backups need is read once.
+    ///
+    /// A file that is damaged is marked in the set, and stays as it is. The next backup writes what
+    /// the store still has of it anew.
     ///
     /// # Errors
     /// `NotFound` if there is no directory; `NotAStore` if it has no set; `Locked` while a backup
-    /// writes to it; `NewerFormat`, `Corrupt` if `SET` is damaged, `Io`; the errors of `control`.
-    /// Damage is a finding and not an error.
+    /// writes to it; `NewerFormat`, `Corrupt` if `SET` is damaged; `Io`, also if the medium of the
+    /// set is gone; the errors of `control`. Damage is a finding and not an error, and so is a
+    /// place that the medium cannot read.
     pub fn verify_set(directory: impl AsRef<Path>, control: &Control) -> Result<SetReport> {
         let path = directory.as_ref();
         let attempt = format!("verifying the backups in {}", path.display());
@@ -86,6 +101,7 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     let mut check = Check {
         set: &set,
         control,
+        unread: Unread::new(&set, AGAIN),
         packs: Packs::new(&set.disk),
         chunks: HashMap::new(),
         objects: HashMap::new(),
@@ -96,16 +112,35 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     for manifest in &manifests.readable {
         check.backup(manifest)?;
     }
-    let Check { damage, files, bytes, .. } = check;
     let mut backups = backups_of(&manifests);
     let mut report = VerifyReport::default();
-    for (backup, error) in &manifests.unreadable {
-        let path = super::layout::manifest_path(*backup);
-        report.find(&path, format!("the backup {backup}"), error.message(), UNREADABLE);
+    if set.has_lost_manifests()? {
+        report.find(BACKUPS, "the manifests of all backups", LOST_MANIFESTS, BEGIN_ANEW);
     }
+    for (backup, error) in manifests.unreadable {
+        let action = match error.kind() {
+            ErrorKind::NewerFormat | ErrorKind::OlderFormat => OTHER_BUILD,
+            ErrorKind::Io => UNREAD,
+            _ => UNREADABLE,
+        };
+        let error = match action {
+            UNREAD => check.unread.lost(error)?,
+            _ => error,
+        };
+        let place = format!("the backup {backup}");
+        report.find(&manifest_path(backup), place, error.message(), action);
+    }
+    let Check { damage, files, bytes, unread, .. } = check;
+    unread.end()?;
+    let mut marks = Marks::of(&set)?;
     for ((file, problem), needed_by) in &damage {
         let ids: Vec<String> = needed_by.iter().map(u64::to_string).collect();
-        let action = if matches!(set.disk.exists(file), Ok(false)) { MISSING } else { AGAIN };
+        let is_there = !matches!(set.disk.exists(file), Ok(false));
+        let action = match file.starts_with(RECORDS) {
+            _ if is_there && marks.add(&set, file).is_err() => NOT_MARKED,
+            true => WRITTEN_AGAIN,
+            false => SENT_AGAIN,
+        };
         report.find(file, format!("needed by the backups {}", ids.join(", ")), problem, action);
         for backup in backups.iter_mut().filter(|backup| needed_by.contains(&backup.backup)) {
             backup.problem.get_or_insert_with(|| format!("{file}: {problem}"));
@@ -127,6 +162,7 @@ type Wrong = BTreeSet<(String, String)>;
 struct Check<'s> {
     set: &'s Set,
     control: &'s Control,
+    unread: Unread,
     packs: Packs,
     /// The chunks that were read, with what is wrong with them and with what they name. Most have
     /// nothing wrong, which takes no memory.
@@ -154,13 +190,15 @@ impl Check<'_> {
             return Ok(known.clone());
         }
         let mut wrong = Wrong::new();
-        match self.read(list).and_then(|bytes| list_entries(&bytes)) {
+        self.count(list);
+        match self.packs.read_list(list) {
             Ok(chunks) => {
+                self.unread.succeeded();
                 for chunk in chunks {
                     wrong.extend(self.chunk(&chunk)?);
                 }
             }
-            Err(error) => tell(&mut wrong, &pack_path(list.at.pack), error)?,
+            Err(unread) => self.tell(&mut wrong, unread)?,
         }
         self.chunks.insert(list.at, wrong.clone());
         Ok(wrong)
@@ -173,16 +211,19 @@ impl Check<'_> {
         self.control.check()?;
         let mut wrong = Wrong::new();
         let mut objects = HashSet::new();
-        let read = self.read(chunk).and_then(|bytes| {
+        self.count(chunk);
+        let read = self.packs.read(chunk).and_then(|bytes| {
             each_row(&bytes, &mut |tag, path, row| {
                 if tag == FILE {
                     objects.extend(Object::from_row(path, row)?.1);
                 }
                 Ok(())
             })
+            .map_err(|error| UnreadChunk { pack: chunk.at.pack, error })
         });
-        if let Err(error) = read {
-            tell(&mut wrong, &pack_path(chunk.at.pack), error)?;
+        match read {
+            Ok(()) => self.unread.succeeded(),
+            Err(unread) => self.tell(&mut wrong, unread)?,
         }
         for object in objects {
             if let Some(problem) = self.object(&object)? {
@@ -193,23 +234,27 @@ impl Check<'_> {
         Ok(wrong)
     }
 
-    fn read(&mut self, chunk: &Chunk) -> Result<Vec<u8>> {
+    fn count(&mut self, chunk: &Chunk) {
         self.bytes += u64::from(chunk.at.stored);
         self.control.report(self.bytes, None, "bytes");
-        self.packs.read(chunk)
+    }
+
+    fn tell(&mut self, wrong: &mut Wrong, UnreadChunk { pack, error }: UnreadChunk) -> Result<()> {
+        let error = self.unread.lost(error)?;
+        wrong.insert((pack_path(pack), error.message().to_owned()));
+        Ok(())
     }
 
     fn object(&mut self, object: &Object) -> Result<Option<String>> {
         if let Some(known) = self.objects.get(object) {
             return Ok(known.clone());
         }
-        let checked = object.check(&*self.set.disk, &object.path(), self.control);
-        let problem = match checked {
-            Err(error) if error.is_damage() => Some(error.message().to_owned()),
-            checked => {
-                checked?;
+        let problem = match object.check(&*self.set.disk, &object.path(), self.control) {
+            Ok(()) => {
+                self.unread.succeeded();
                 None
             }
+            Err(error) => Some(self.unread.lost(error)?.message().to_owned()),
         };
         self.files += 1;
         self.bytes += object.len;
@@ -217,12 +262,4 @@ impl Check<'_> {
         self.objects.insert(*object, problem.clone());
         Ok(problem)
     }
-}
-
-fn tell(wrong: &mut Wrong, path: &str, error: Error) -> Result<()> {
-    if !error.is_damage() {
-        return Err(error);
-    }
-    wrong.insert((path.to_owned(), error.message().to_owned()));
-    Ok(())
 }

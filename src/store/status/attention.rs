@@ -2,7 +2,10 @@
 
 use chrono::{DateTime, Duration, Utc};
 
-use super::report::{ActivityStatus, Attention, AttentionCode, OutcomeResult, StoreStatus};
+use super::kept::Damage;
+use super::report::{
+    ActivityStatus, Attention, AttentionCode, Outcome, OutcomeResult, StoreStatus,
+};
 
 /// Days after which the lack of a backup is told.
 const BACKUP_DAYS: i64 = 30;
@@ -15,8 +18,12 @@ const SEE: &str = "see docs/operations.md";
 
 /// What is no part of the status itself.
 pub(super) struct Circumstances {
-    /// When the store began to keep outcomes.
-    pub(super) since: Option<DateTime<Utc>>,
+    /// From when the days without a backup that ended well are counted.
+    pub(super) backed_up_at: Option<DateTime<Utc>>,
+    /// The damage that was found and that nothing took back.
+    pub(super) damage: Damage,
+    /// The same of the scrub that is under way: the number of findings.
+    pub(super) scrubbing_damage: u64,
     pub(super) is_status_lost: bool,
     /// The places of damaged pages that were met since the store was opened.
     pub(super) refused_pages: Vec<u64>,
@@ -73,25 +80,24 @@ fn damage(status: &StoreStatus, circumstances: &Circumstances, list: &mut List) 
         );
         list.add(AttentionCode::Damage, problem, action());
     }
+    let Circumstances { damage, scrubbing_damage, .. } = circumstances;
     let runs =
-        [("verification", &status.verify), ("scrub", &status.scrub), ("backup", &status.backup)];
-    for (what, run) in runs {
-        let damaged = run.last.as_ref().filter(|last| last.result == OutcomeResult::Damaged);
-        // A verification of everything that ended well later takes it back.
-        let is_mended = |ended: Option<DateTime<Utc>>| status.verify.last_success > ended;
-        if let Some(last) = damaged.filter(|last| !is_mended(last.ended_at)) {
-            let (count, first) = (last.findings, &last.message);
-            let problem = format!("the last {what} found {count} damages, the first: {first}");
+        [("verification", &damage.verify), ("scrub", &damage.scrub), ("backup", &damage.backup)];
+    for (what, found) in runs {
+        if let Some(Outcome { findings, message, .. }) = found {
+            let problem = format!("a {what} found {findings} damages, the first: {message}");
             list.add(AttentionCode::Damage, problem, action());
         }
     }
     let progress = status.scrubbing.progress.as_ref();
-    if let Some(progress) = progress.filter(|progress| progress.findings > 0) {
-        let first = progress.first_findings.first();
+    if let Some(progress) = progress.filter(|_| *scrubbing_damage > 0) {
+        // Those that were taken back are the first ones.
+        let taken_back = progress.findings.saturating_sub(*scrubbing_damage);
+        let first = usize::try_from(taken_back).ok();
+        let first = first.and_then(|taken_back| progress.first_findings.get(taken_back));
         let first = first.map(|first| format!(", the first {}: {}", first.file, first.problem));
         let problem = format!(
-            "the scrub that is under way has found {} damages{}",
-            progress.findings,
+            "the scrub that is under way has found {scrubbing_damage} damages{}",
             first.unwrap_or_default()
         );
         list.add(AttentionCode::Damage, problem, action());
@@ -144,7 +150,7 @@ fn activities(status: &StoreStatus, circumstances: &Circumstances, list: &mut Li
             "follow the message and verify again",
         );
     }
-    let base = status.backup.last_success.or(circumstances.since);
+    let base = circumstances.backed_up_at;
     let is_overdue = base.is_some_and(|base| status.time - base > Duration::days(BACKUP_DAYS));
     if is_overdue && !status.is_view {
         let since = match status.backup.last_success {

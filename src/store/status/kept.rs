@@ -14,18 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::note::{self, Note};
 use super::report::{ActivityStatus, Outcome, OutcomeResult, ScrubProgress};
+use super::text::{read, write};
 use super::trend::{Sample, Trend};
-use crate::disk::{Mode, SharedDisk, remove_if_there};
-use crate::error::{Error, ErrorKind, Result};
+use crate::disk::SharedDisk;
+use crate::error::{ErrorKind, Result};
 use crate::session::{guarded, lock};
 use crate::store::format::{NEW_STATUS, STATUS};
 
-const MAGIC: &str = "stationdb status 1";
-/// A longer file is none of ours.
-const BYTES_MAX: u64 = 256 * 1024;
 /// Most characters of the message of an outcome.
 const MESSAGE_CHARS: usize = 1_000;
 
@@ -53,11 +51,62 @@ pub(in crate::store) struct Kept {
     pub(in crate::store) verify: ActivityStatus,
     pub(in crate::store) scrub: ActivityStatus,
     pub(in crate::store) backup: ActivityStatus,
+    /// From when the days without a backup that ended well are counted.
+    #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
+    pub(in crate::store) backed_up_at: Option<DateTime<Utc>>,
+    /// The damage that was found and that nothing took back.
+    pub(in crate::store) damage: Damage,
     /// Oldest first.
     pub(in crate::store) samples: Vec<Sample>,
 }
 
+/// The last runs that found damage, until one of the same activity finds none, or a verification
+/// that began later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(in crate::store) struct Damage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::store) verify: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::store) scrub: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::store) backup: Option<Outcome>,
+    /// How many findings of the scrub that is under way were taken back.
+    pub(in crate::store) scrubbing_taken_back: u64,
+}
+
+impl Damage {
+    fn of(&mut self, activity: Activity) -> &mut Option<Outcome> {
+        match activity {
+            Activity::Verify => &mut self.verify,
+            Activity::Scrub => &mut self.scrub,
+            Activity::Backup => &mut self.backup,
+        }
+    }
+}
+
+/// The damage that was known when a verification began. Later damage is not what it looked for.
+pub(in crate::store) struct KnownDamage {
+    damage: Damage,
+    scrubbing: Option<ScrubProgress>,
+}
+
 impl Kept {
+    /// Moves what lies ahead of the clock to the present: the clock was wrong when it was kept.
+    fn begin_anew(&mut self, now: DateTime<Utc>) {
+        let progress = self.scrubbing.as_mut().map(|progress| &mut progress.began_at);
+        let times = [&mut self.since, &mut self.scrub_began_at, &mut self.backed_up_at];
+        for time in times.into_iter().chain(progress).flatten() {
+            *time = now.min(*time);
+        }
+    }
+
+    /// How many findings the scrub that is under way has, apart from those that were taken back.
+    pub(in crate::store) fn scrubbing_damage(&self) -> u64 {
+        let found = self.scrubbing.as_ref().map_or(0, |progress| progress.findings);
+        found.saturating_sub(self.damage.scrubbing_taken_back)
+    }
+
     pub(in crate::store) fn of(&mut self, activity: Activity) -> &mut ActivityStatus {
         match activity {
             Activity::Verify => &mut self.verify,
@@ -79,6 +128,8 @@ pub(in crate::store) struct Keeper {
     is_lost: bool,
     /// One writer at a time.
     writing: Mutex<()>,
+    /// Where a view tells its owner of a backup.
+    note: Option<Note>,
     pub(in crate::store) opened_at: DateTime<Utc>,
 }
 
@@ -89,7 +140,7 @@ impl Keeper {
         keeps_nothing: bool,
         now: DateTime<Utc>,
     ) -> Self {
-        let (kept, is_lost) = match guarded("reading STATUS", || read(disk)) {
+        let (kept, is_lost) = match guarded("reading STATUS", || read(disk, STATUS)) {
             Ok(kept) => (kept.unwrap_or_default(), false),
             Err(_) => (Kept::default(), true),
         };
@@ -99,6 +150,7 @@ impl Keeper {
             is_dirty: AtomicBool::new(false),
             is_lost,
             writing: Mutex::new(()),
+            note: if keeps_nothing { Note::of_view(disk) } else { None },
             opened_at: now,
         }
     }
@@ -122,11 +174,45 @@ impl Keeper {
         f(&mut kept)
     }
 
-    /// Begins to keep outcomes, if that has not begun.
+    /// Begins to keep outcomes, if that has not begun. A period that began ahead of the clock
+    /// begins anew.
     pub(in crate::store) fn begin(&self, now: DateTime<Utc>) {
-        if self.kept().since.is_none() {
-            self.change(|kept| kept.since = Some(now));
+        let mut begun = self.kept();
+        begun.since.get_or_insert(now);
+        begun.begin_anew(now);
+        if begun != self.kept() {
+            self.change(|kept| {
+                kept.since.get_or_insert(now);
+                kept.begin_anew(now);
+            });
         }
+    }
+
+    /// The damage that is known now, for a verification that begins.
+    pub(in crate::store) fn known_damage(&self) -> KnownDamage {
+        let kept = self.kept();
+        KnownDamage { damage: kept.damage, scrubbing: kept.scrubbing }
+    }
+
+    /// Takes back the damage that was known when a verification began, which found none.
+    pub(in crate::store) fn take_back(&self, known: &KnownDamage) {
+        self.change(|kept| {
+            let KnownDamage { damage, scrubbing } = known;
+            for (found, known) in [
+                (&mut kept.damage.verify, &damage.verify),
+                (&mut kept.damage.scrub, &damage.scrub),
+                (&mut kept.damage.backup, &damage.backup),
+            ] {
+                if *found == *known {
+                    *found = None;
+                }
+            }
+            if let (Some(now), Some(known)) = (&kept.scrubbing, scrubbing)
+                && now.began_at == known.began_at
+            {
+                kept.damage.scrubbing_taken_back = known.findings;
+            }
+        });
     }
 
     /// Keeps how a run of an activity ended. A failure to write the file is no error of the run:
@@ -152,15 +238,55 @@ impl Keeper {
             Err(error) => (OutcomeResult::Failed, 0, error.message().to_owned()),
         };
         let message = message.chars().take(MESSAGE_CHARS).collect();
+        let outcome = Outcome { result, ended_at: Some(now), findings, message };
+        match &self.note {
+            // A view keeps nothing, and its owner does not know of it.
+            Some(note) if activity == Activity::Backup => {
+                let _ = guarded("leaving a note", || note.leave(&outcome));
+            }
+            _ => {}
+        }
+        self.keep(activity, outcome, now);
+    }
+
+    /// Keeps how a run ended.
+    fn keep(&self, activity: Activity, outcome: Outcome, now: DateTime<Utc>) {
         self.change(|kept| {
             kept.since.get_or_insert(now);
             let status = kept.of(activity);
-            status.last = Some(Outcome { result, ended_at: Some(now), findings, message });
-            if result == OutcomeResult::Succeeded {
-                status.last_success = Some(now);
+            status.last = Some(outcome.clone());
+            let is_success = outcome.result == OutcomeResult::Succeeded;
+            if is_success {
+                status.last_success = outcome.ended_at;
+            }
+            if is_success && activity == Activity::Backup {
+                kept.backed_up_at = outcome.ended_at;
+            }
+            let is_taken_back = match activity {
+                Activity::Scrub => {
+                    let taken_back = std::mem::take(&mut kept.damage.scrubbing_taken_back);
+                    taken_back >= outcome.findings
+                }
+                Activity::Verify | Activity::Backup => false,
+            };
+            match outcome.result {
+                OutcomeResult::Damaged if !is_taken_back => {
+                    *kept.damage.of(activity) = Some(outcome);
+                }
+                OutcomeResult::Succeeded => *kept.damage.of(activity) = None,
+                _ => {}
             }
         });
         let _ = self.save();
+    }
+
+    /// Keeps the outcome of a backup that another process made by looking into the store.
+    pub(in crate::store) fn take_note(&self, now: DateTime<Utc>) {
+        let Some(disk) = &self.disk else { return };
+        // A note that cannot be read is of no use.
+        if let Ok(Some(outcome)) = guarded("taking a note", || note::take(disk)) {
+            self.keep(Activity::Backup, outcome, now);
+        }
     }
 
     /// Keeps the free space of today; returns whether it is the first sample of the day.
@@ -183,52 +309,7 @@ impl Keeper {
             return Ok(());
         }
         let kept = self.kept();
-        guarded("writing STATUS", || write(disk, &kept))
+        guarded("writing STATUS", || write(disk, STATUS, NEW_STATUS, &kept))
             .inspect_err(|_| self.is_dirty.store(true, Ordering::SeqCst))
     }
-}
-
-fn failed(attempt: &str) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::io(format!("{attempt} {STATUS}"), error)
-}
-
-/// Reads the file; `None` if there is none.
-///
-/// # Errors
-/// `Io`; `Corrupt` if its bytes are not those that were written.
-fn read(disk: &SharedDisk) -> Result<Option<Kept>> {
-    let failed = failed("reading");
-    let file = match disk.open(STATUS, Mode::Read) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(&failed)?,
-    };
-    let len = file.len().map_err(&failed)?;
-    let damaged = || Error::corrupt(format!("{STATUS} is damaged; it is begun again"));
-    if len > BYTES_MAX {
-        return Err(damaged());
-    }
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
-    file.read_exact_at(&mut bytes, 0).map_err(&failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| damaged())?;
-    let parts = text.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix("\nsum "));
-    let (sum, json) = parts.and_then(|rest| rest.split_once('\n')).ok_or_else(damaged)?;
-    if sum != format!("{:016x}", xxh3_64(json.as_bytes())) {
-        return Err(damaged());
-    }
-    serde_json::from_str(json).map(Some).map_err(|_| damaged())
-}
-
-/// Replaces the file.
-fn write(disk: &SharedDisk, kept: &Kept) -> Result<()> {
-    let failed = failed("writing");
-    let json = serde_json::to_string_pretty(kept)
-        .map_err(|error| Error::conflict(format!("internal error: {STATUS}: {error}")))?;
-    let text = format!("{MAGIC}\nsum {:016x}\n{json}", xxh3_64(json.as_bytes()));
-    remove_if_there(&**disk, NEW_STATUS).map_err(&failed)?;
-    let file = disk.open(NEW_STATUS, Mode::CreateNew).map_err(&failed)?;
-    file.write_all_at(text.as_bytes(), 0).map_err(&failed)?;
-    file.sync_all().map_err(&failed)?;
-    drop(file);
-    disk.rename(NEW_STATUS, STATUS).map_err(&failed)?;
-    disk.sync_dir("").map_err(&failed)
 }

@@ -2,10 +2,12 @@
 
 mod attention;
 pub(super) mod kept;
+mod note;
 pub(super) mod report;
+mod text;
 mod trend;
 
-use super::findings::is_damage;
+use super::findings::{VerifyReport, is_damage};
 use super::format;
 use super::open::Store;
 use super::scrubbing;
@@ -15,7 +17,7 @@ use crate::session::{Engine, Fillings, Health, Session, guarded};
 use crate::value::limits;
 
 use attention::Circumstances;
-use kept::{Activity, Kept};
+use kept::{Activity, Kept, KnownDamage};
 use report::{
     DiskStatus, IndexStatus, JournalStatus, MemoryStatus, ReaderStatus, ScrubStatus, StoreStatus,
     VersionStatus, WriteStatus,
@@ -67,6 +69,26 @@ impl Store {
         }
     }
 
+    /// The damage that is known now, for a verification that begins.
+    pub(super) fn known_damage(&self) -> Option<KnownDamage> {
+        self.engine().check_process().ok().map(|()| self.upkeep().keeper.known_damage())
+    }
+
+    /// Keeps for the status how a verification ended. One without findings takes back what was
+    /// known when it began.
+    pub(super) fn record_verification(
+        &self,
+        known: Option<KnownDamage>,
+        done: &Result<VerifyReport>,
+    ) {
+        if let (Some(known), Ok(report)) = (known, done)
+            && report.is_sound()
+        {
+            self.upkeep().keeper.take_back(&known);
+        }
+        self.record_outcome(Activity::Verify, done, VerifyReport::outcome);
+    }
+
     fn make_status(&self) -> StoreStatus {
         let engine = self.engine();
         let settings = &engine.settings;
@@ -76,6 +98,15 @@ impl Store {
         let free_bytes = engine.disk_free_bytes().ok().flatten();
         let health = engine.health();
         let now = engine.clock_now();
+        let circumstances = Circumstances {
+            backed_up_at: kept.backed_up_at.or(kept.since),
+            scrubbing_damage: kept.scrubbing_damage(),
+            damage: kept.damage.clone(),
+            is_status_lost: keeper.is_lost(),
+            refused_pages: engine.refused_pages().unwrap_or_default(),
+            time_ahead: engine.time_ahead(),
+            memory_table_bytes: settings.memory_table_bytes as u64,
+        };
         let mut status = StoreStatus {
             attention: Vec::new(),
             time: now,
@@ -121,16 +152,7 @@ impl Store {
             scrub: kept.scrub,
             backup: kept.backup,
         };
-        status.attention = attention::of(
-            &status,
-            &Circumstances {
-                since: kept.since,
-                is_status_lost: keeper.is_lost(),
-                refused_pages: engine.refused_pages().unwrap_or_default(),
-                time_ahead: engine.time_ahead(),
-                memory_table_bytes: settings.memory_table_bytes as u64,
-            },
-        );
+        status.attention = attention::of(&status, &circumstances);
         status
     }
 }

@@ -188,8 +188,8 @@ pub struct DiskStatus {
     pub free_bytes: Option<u64>,
     /// Free bytes below which writes are refused.
     pub reserve_bytes: u64,
-    /// Bytes by which the free space shrank in a day, over the last 30 days. Absent under three
-    /// days of samples, and if it did not shrink.
+    /// Bytes by which the free space shrank in a day, over the last 30 days, or since much of it
+    /// was freed. Absent under three days of samples, and if it did not shrink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shrinks_by_bytes_a_day: Option<u64>,
     /// Days until writes are refused at this rate. Absent as the rate is.

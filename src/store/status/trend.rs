@@ -44,6 +44,9 @@ impl Trend<'_> {
 
     /// Bytes by which the free space shrinks in a day, if it does and if that is known, and the
     /// days until `spare_bytes` of it are gone.
+    ///
+    /// The trend begins anew on a day on which more space came back than half of what all other
+    /// days took: somebody cleared the disk. Less is what a retention gives back now and then.
     pub(in crate::store) fn shrinking(
         &self,
         now: DateTime<Utc>,
@@ -52,9 +55,16 @@ impl Trend<'_> {
         let today = day_of(now);
         let is_recent =
             |sample: &&Sample| sample.day <= today && today.saturating_sub(sample.day) <= DAYS;
-        let mut recent = self.samples.iter().filter(is_recent);
-        let first = recent.next()?;
-        let last = recent.next_back()?;
+        let recent: Vec<&Sample> = self.samples.iter().filter(is_recent).collect();
+        let steps = || recent.iter().zip(recent.iter().skip(1));
+        let taken: u64 =
+            steps().map(|(one, next)| one.free_bytes.saturating_sub(next.free_bytes)).sum();
+        let is_cleared = |(one, next): (&&Sample, &&Sample)| {
+            next.free_bytes.saturating_sub(one.free_bytes) > taken / 2
+        };
+        let begin = steps().collect::<Vec<_>>().into_iter().rposition(is_cleared);
+        let first = recent.get(begin.map_or(0, |step| step + 1))?;
+        let last = recent.last()?;
         let days = last.day - first.day;
         if days < DAYS_MIN {
             return None;
@@ -93,6 +103,13 @@ mod tests {
         assert_eq!(shrinking(&month, 32, 63 * GIB), Some((GIB, 63)));
         assert_eq!(shrinking(&[(1, GIB), (5, 90 * GIB)], 5, GIB), None, "it grows");
         assert_eq!(shrinking(&[(1, GIB), (5, GIB)], 5, GIB), None, "it stays");
+        // The disk was cleared a week ago, and fills as before.
+        let cleared = [(1, 30 * GIB), (9, 22 * GIB), (10, 90 * GIB), (16, 84 * GIB)];
+        assert_eq!(shrinking(&cleared, 16, 84 * GIB), Some((GIB, 84)));
+        assert_eq!(shrinking(&cleared[..3], 10, 90 * GIB), None, "not known yet");
+        // A retention gives back once a week what six days took.
+        let saw = (0..28).map(|day| (day, (50 - day as u64 % 7) * GIB)).collect::<Vec<_>>();
+        assert_eq!(shrinking(&saw, 27, 44 * GIB).map(|(rate, _)| rate), Some(6 * GIB / 27));
         // Nobody has looked since.
         assert_eq!(shrinking(&[(1, 9 * GIB), (4, 6 * GIB)], 400, 6 * GIB), None);
     }

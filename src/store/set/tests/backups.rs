@@ -122,9 +122,9 @@ fn every_operation_of_a_backup_can_fail() {
         let place = format!("operation {op}: {outcome:?}");
         let count = assert_whole(&image, [&first, &second], op.is_multiple_of(7), &place);
         assert!(count == 2 || outcome.is_err(), "{place}");
-        // The next one goes on, and leaves nothing of the interrupted one. It relies on no name that
-        // the interrupted one left without a sync: after a kill, and not a power cut, those are
-        // there.
+        // The next one goes on, and leaves nothing of the interrupted one. It relies on no name
+        // that the interrupted one left without a sync: after a kill, and not a power cut, those
+        // are there.
         let is_killed = op.is_multiple_of(2);
         let disk = if is_killed { disk } else { image };
         let set: SharedDisk = Arc::new(disk.clone());
@@ -140,6 +140,51 @@ fn every_operation_of_a_backup_can_fail() {
         }
     }
     assert!(failed > 20, "{failed}");
+}
+
+/// The first backup fails at every operation, once and then once more: the next one goes on,
+/// because what is there without a manifest is not taken for a set that lost its manifests.
+#[test]
+fn every_operation_of_the_first_backup_can_fail() {
+    let (store, ..) = before_the_second();
+    let clean = SimDisk::new(1);
+    back_up(&store, &(Arc::new(clean.clone()) as SharedDisk)).unwrap();
+    let mut failed = 0;
+    for op in 0..clean.ops() {
+        let mut disk = SimDisk::new(1);
+        for _ in 0..2 {
+            let set: SharedDisk = Arc::new(disk.clone());
+            disk.inject(Pick::from_op(disk.ops() + op), Fault::Io);
+            failed += usize::from(back_up(&store, &set).is_err());
+            disk.heal();
+            if op.is_multiple_of(2) {
+                disk = disk.survivors(op, Survival::Random);
+            }
+        }
+        let set: SharedDisk = Arc::new(disk);
+        back_up(&store, &set).unwrap_or_else(|error| panic!("operation {op}: {error}"));
+        let told = Store::verify_set_disk(&set, &control()).unwrap();
+        assert!(told.is_sound() && !told.is_unfinished, "operation {op}: {told:?}");
+    }
+    assert!(failed > 40, "{failed}");
+}
+
+/// A clock that was ahead for a moment does not make one day of all later backups, of which a
+/// pruning would keep the last one.
+#[test]
+fn a_clock_that_was_ahead_thins_nothing() {
+    const DAY_MS: i64 = 86_400_000;
+    let (clock, set) = (clock(), new_disk());
+    let store = options(&clock).open_on(new_disk()).unwrap();
+    clock.advance_ms(1_500 * DAY_MS);
+    upload(&session(&store), b'x', 3_000);
+    clock.advance_ms(-1_500 * DAY_MS);
+    for _ in 0..4 {
+        clock.advance_ms(DAY_MS);
+        assert_eq!(back_up(&store, &set).unwrap().taken, clock.now());
+    }
+    let report = Store::prune_set_disk(&set, SetRetention::new(3, 0, 0), &control()).unwrap();
+    assert_eq!((report.kept, report.removed), (vec![2, 3, 4], vec![1]));
 }
 
 #[test]
@@ -214,6 +259,17 @@ fn a_set_in_a_directory() {
     upload(&ada, b'x', 300_000);
     let inside = store.backup_to_set(path.join("set"), &SetBackupOptions::new(), &control());
     assert_eq!(inside.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let told = || store.status().unwrap().backup.last.unwrap().message;
+    assert!(told().contains("inside of it"), "{}", told());
+    // The stick is not there: nothing is made in its place.
+    let existing = SetBackupOptions::new().must_exist();
+    let gone = store.backup_to_set(&set, &existing, &control()).unwrap_err();
+    assert_eq!((gone.kind(), set.exists()), (ErrorKind::NotFound, false), "{gone}");
+    assert!(told().contains("there is no directory"), "{}", told());
+    std::fs::create_dir_all(&set).unwrap();
+    let gone = store.backup_to_set(&set, &existing, &control()).unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::NotAStore, "{gone}");
+    assert_eq!(std::fs::read_dir(&set).unwrap().count(), 0);
     let begun = std::time::Instant::now();
     let slow = SetBackupOptions::new().bytes_per_second(1_000_000);
     store.backup_to_set(&set, &slow, &control()).unwrap();
@@ -222,6 +278,13 @@ fn a_set_in_a_directory() {
     let seen = view.backup_to_set(&set, &SetBackupOptions::new(), &control()).unwrap();
     assert!(seen.is_ahead && seen.files_sent == 0);
     drop(view);
+    // The owner learns of it.
+    maintain(&store);
+    assert!(told().starts_with("backup 2 of a set"), "{}", told());
+    let first = SetBackupOptions::new().must_exist();
+    let third = store.backup_to_set(&set, &first, &control()).unwrap();
+    assert_eq!(third.backup, 3);
+    std::fs::remove_file(set.join("backups/0000000000000003")).unwrap();
     let listed = Store::list_backups(&set).unwrap();
     let ahead: Vec<bool> = listed.backups.iter().map(|backup| backup.is_ahead).collect();
     assert_eq!(ahead, [false, true]);

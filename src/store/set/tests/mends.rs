@@ -128,6 +128,55 @@ fn a_page_is_made_again_exactly_or_stays_as_it_is() {
     assert!(store.verify_pages(&control()).unwrap().is_sound());
 }
 
+/// Each page of rows is damaged in turn. A backup of the store has everything that is not on the
+/// page, the rows behind it and all files among them, and tells what it lacks.
+#[test]
+fn a_backup_goes_on_behind_a_damaged_page() {
+    let (store, disk, _, clock, ids) = with_products();
+    let files = back_up(&store, &new_disk()).unwrap().files;
+    store.close().unwrap();
+    let (mut tried, mut lost) = (BTreeMap::new(), 0);
+    for page in pages(&disk) {
+        let is_of = |spaces: &[Space]| spaces.iter().any(|space| has(&page, *space));
+        if page.entries.is_empty() || is_of(&[Space::Index]) {
+            continue;
+        }
+        let place = format!("the page at {:?}", page.place);
+        let image = copy(&*disk);
+        let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
+        let options = options.clock(Hands(clock.clone())).record_cache_bytes(0);
+        let store = options.open_on(image.clone()).unwrap();
+        put(&image, &page, &vec![0; bytes_of(&disk, &page).len()]);
+        let set = new_disk();
+        let report = match back_up(&store, &set) {
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                assert!(is_of(&[Space::Meta, Space::Counters]), "{place}: {error}");
+                continue;
+            }
+            Ok(report) => report,
+        };
+        assert!(!report.findings.is_empty(), "{place}: {report:?}");
+        assert_eq!(report.files, files, "{place}: {report:?}");
+        for (space, _) in &page.entries {
+            *tried.entry(space.name()).or_insert(0) += 1;
+        }
+        let target = new_disk();
+        Store::restore_from_set_disk(&set, RestorePoint::Latest, &target, &control())
+            .unwrap_or_else(|error| panic!("{place}: {error}"));
+        let restored = open(&target, &clock);
+        let ada = session(&restored);
+        let missing = ids.iter().filter(|id| ada.get_product(id).is_err()).count();
+        let on_page = page.entries.iter().filter(|(space, _)| *space == Space::Records).count();
+        assert!(missing <= on_page, "{place}: {missing} of {on_page}");
+        lost += missing;
+    }
+    println!("{tried:?}, {lost} products lost");
+    // Each row of the records is on one page.
+    assert!(tried["records"] > PRODUCTS && lost == PRODUCTS, "{tried:?} {lost}");
+    assert!(tried.contains_key("blobs") && tried.contains_key("small_blobs"), "{tried:?}");
+}
+
 fn page_with(disk: &SharedDisk, space: Space, text: &str) -> MappedPage {
     let found = pages(disk).into_iter().find(|page| {
         let bytes = bytes_of(disk, page);

@@ -6,9 +6,11 @@ use std::sync::Mutex;
 
 use chrono::{DateTime, Utc};
 
+use super::chunks::{Chunk, Packs, Place};
 use super::earlier::dissolved;
 use super::layout::{BACKUPS, OBJECTS, RECORDS, Set, manifest_path, pack_path};
 use super::manifest::{Manifest, NeededPack};
+use super::marks::Marks;
 use super::sweep::Manifests;
 use super::*;
 use crate::sizes;

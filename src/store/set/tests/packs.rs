@@ -42,7 +42,8 @@ fn worn_packs_are_written_again() {
         write_new_file(&*disk, &path, &[0; 70_000]).unwrap();
     }
     let worn = |packs: &[NeededPack]| -> Vec<u64> {
-        let mut worn: Vec<u64> = dissolved(&set, packs).unwrap().into_iter().collect();
+        let mut worn: Vec<u64> =
+            dissolved(&set, packs, &Marks::default()).unwrap().into_iter().collect();
         worn.sort_unstable();
         worn
     };

@@ -112,6 +112,45 @@ fn nothing_is_removed_that_an_unreadable_backup_may_need() {
     assert_restores(&set, RestorePoint::Latest, &points[2].model, "the last one");
 }
 
+/// A backup of a store that lost a file takes the place of no whole one of its day.
+#[test]
+fn a_backup_that_lacks_something_takes_the_place_of_none_that_is_whole() {
+    let clock = clock();
+    let disk = new_disk();
+    let store = options(&clock).open_on(disk.clone()).unwrap();
+    let set = new_disk();
+    upload(&session(&store), b'x', 3_000);
+    back_up(&store, &set).unwrap();
+    let model = Model::of(&store);
+    upload(&session(&store), b'y', 4_000);
+    maintain(&store);
+    let (path, _) =
+        walk(&*disk, "files").unwrap().into_iter().rfind(|(_, len)| *len > 4_000).unwrap();
+    disk.remove_file(&path).unwrap();
+    clock.advance_ms(3_600_000);
+    assert_eq!(back_up(&store, &set).unwrap().findings.len(), 1);
+    let report = Store::prune_set_disk(&set, SetRetention::new(1, 1, 1), &control()).unwrap();
+    assert_eq!((report.kept, report.removed), (vec![1, 2], vec![]));
+    assert_restores(&set, RestorePoint::Backup(1), &model, "the whole one");
+    // One that lost its pack, or of which a verification found it damaged, is not whole either.
+    for is_lost in [true, false] {
+        let store = options(&clock).open_on(new_disk()).unwrap();
+        let set = new_disk();
+        upload(&session(&store), b'x', 3_000);
+        back_up(&store, &set).unwrap();
+        upload(&session(&store), b'z', 3_000);
+        back_up(&store, &set).unwrap();
+        if is_lost {
+            set.remove_file(&pack_path(2)).unwrap();
+        } else {
+            flip(&*set, &pack_path(2), 30);
+            assert!(!Store::verify_set_disk(&set, &control()).unwrap().is_sound());
+        }
+        let report = Store::prune_set_disk(&set, SetRetention::new(1, 0, 0), &control()).unwrap();
+        assert_eq!((report.kept, report.removed), (vec![1, 2], vec![]), "{is_lost}");
+    }
+}
+
 /// A pruning keeps what any kept backup needs, and gives the rest back.
 #[test]
 fn a_pruning_leaves_exactly_what_the_kept_backups_need() {

@@ -77,6 +77,53 @@ fn a_repaired_segment_that_was_open_is_read_again() {
     }
 }
 
+/// Two repairs at a time would write to one copy: the second one is refused.
+#[test]
+fn a_second_repair_waits_for_the_first() {
+    let (store, set, points) = example();
+    let (path, len) = walk(&*store.engine().disk, "tables").unwrap().pop().unwrap();
+    flip(&*store.engine().disk, &path, len / 2);
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let (other, from, kinds) = (store.clone(), set.clone(), seen.clone());
+    let beside = Control::default().with_progress(move |_| {
+        let refused = other.repair_disk(&from, &control()).unwrap_err();
+        kinds.lock().unwrap().insert(refused.kind().status());
+    });
+    assert_eq!(store.repair_disk(&set, &beside).unwrap().repaired, [path]);
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([ErrorKind::Conflict.status()]));
+    assert!(store.repair_disk(&set, &control()).unwrap().repaired.is_empty());
+    assert_eq!(Model::of(&store), points.last().unwrap().model);
+}
+
+/// A repair keeps the reserve of the disk, and leaves no copy after a failure.
+#[test]
+fn a_repair_needs_room_beside_the_reserve() {
+    const RESERVE: u64 = 100_000;
+    let disk = SimDisk::new(1);
+    let open = || options(&clock()).reserve_bytes(RESERVE).open_on(Arc::new(disk.clone()));
+    let (store, set) = (open().unwrap(), new_disk());
+    upload(&session(&store), b'x', 70_000);
+    maintain(&store);
+    back_up(&store, &set).unwrap();
+    let (path, len) =
+        walk(&disk, "files").unwrap().into_iter().max_by_key(|(_, len)| *len).unwrap();
+    flip(&disk, &path, len / 2);
+    let used: u64 = walk(&disk, "").unwrap().iter().map(|(_, len)| len).sum();
+    let copies = || walk(&disk, "tmp").unwrap();
+    disk.set_capacity(Some(used + RESERVE + len / 2));
+    let error = store.repair_disk(&set, &control()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(error.message().contains("the reserve"), "{error}");
+    assert_eq!(copies(), []);
+    disk.set_capacity(None);
+    disk.inject(Pick::kind(OpKind::Write).on_path("tmp/"), Fault::NoSpace);
+    let error = store.repair_disk(&set, &control()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert_eq!(copies(), []);
+    disk.heal();
+    assert_eq!(store.repair_disk(&set, &control()).unwrap().repaired, [path]);
+}
+
 /// What the set has damaged, or not at all, is told and not taken.
 #[test]
 fn a_repair_takes_nothing_that_is_not_proven() {

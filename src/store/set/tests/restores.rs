@@ -199,6 +199,34 @@ fn a_restore_tells_every_row_that_it_cannot_read() {
     assert!(told > 8, "{told} {refused}");
 }
 
+/// A part of the list of files that cannot be read costs no file: what the records say of them
+/// finds them in the set.
+#[test]
+fn files_that_the_list_lost_are_restored_by_their_records() {
+    const FILES: u64 = 950;
+    let (store, set) = (options(&clock()).open_on(new_disk()).unwrap(), new_disk());
+    let ada = session(&store);
+    (0..FILES).for_each(|number| drop(upload(&ada, number as u8, 120)));
+    assert_eq!(back_up(&store, &set).unwrap().files, FILES);
+    let manifest = Manifest::read(&Set::seen(set.clone()).unwrap(), 1).unwrap();
+    let mut packs = Packs::new(&set);
+    let lists = manifest.file_lists.iter();
+    let chunks: Vec<Chunk> = lists.flat_map(|list| packs.read_list(list).unwrap()).collect();
+    assert!(chunks.len() > 1, "{}", chunks.len());
+    let expected = Model::of(&store);
+    // The first chunk, a later one, and the list of all chunks.
+    for place in [chunks[0].at, chunks[1].at, manifest.file_lists[0].at] {
+        let damaged = copy(&*set);
+        flip(&*damaged, &pack_path(1), place.offset + u64::from(place.stored) / 2);
+        let (latest, target) = (RestorePoint::Latest, new_disk());
+        let report = Store::restore_from_set_disk(&damaged, latest, &target, &control()).unwrap();
+        let is_told = |finding: &crate::Finding| finding.place == "the list of files";
+        assert_eq!((report.findings.len(), report.files), (1, FILES), "{:?}", report.findings);
+        assert!(is_told(&report.findings[0]), "{:?}", report.findings);
+        assert_eq!(Model::of(&options(&clock()).open_on(target).unwrap()), expected);
+    }
+}
+
 /// What a medium cannot read is lost, and the rest is restored. A medium that was pulled would make
 /// a store that lacks most of its rows, while the system still has the pages of `SET`.
 #[test]
