@@ -11,10 +11,13 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Float64Array, PrimitiveArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, PrimitiveArray, StringArray,
+};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
+use super::integers::to_int64;
 use super::text;
 
 /// Numbers as the nearest FLOAT64; `None` for an array of another type.
@@ -54,6 +57,33 @@ where
     T: ArrowPrimitiveType,
 {
     Arc::new(array.unary_opt::<_, T>(value))
+}
+
+/// Whole numbers as floats of a type; `exact` is the float that equals a number, and a number
+/// without one becomes null. `None` for an array that has no whole numbers.
+pub(crate) fn exact_floats<T: ArrowPrimitiveType>(
+    array: &dyn Array,
+    exact: impl Fn(i128) -> Option<T::Native>,
+) -> Option<ArrayRef> {
+    if !array.data_type().is_integer() {
+        return None;
+    }
+    // The greatest ones are beyond INT64.
+    if let Some(all) = array.as_primitive_opt::<UInt64Type>() {
+        return Some(narrow::<_, T>(all, |value| exact(value.into())));
+    }
+    to_int64(array).map(|all| narrow::<_, T>(&all, |value| exact(value.into())))
+}
+
+/// Floats that are whole numbers as INT64; others become null. `None` for an array that has no
+/// floats.
+pub(crate) fn whole_int64(array: &dyn Array) -> Option<Int64Array> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    let whole = |value: f64| {
+        (value.trunc() == value && (-END..END).contains(&value)).then_some(value as i64)
+    };
+    let floats = to_float64(array).filter(|_| array.data_type().is_floating())?;
+    Some(floats.unary_opt(whole))
 }
 
 /// Each value as text; `None` for types that have no text, and for more than 2 GiB of text.
@@ -98,12 +128,11 @@ pub fn unpack(array: &dyn Array) -> Option<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use arrow_array::{
-        Decimal128Array, DictionaryArray, Float16Array, Int8Array, Int16Array, Int64Array,
-        LargeStringArray, StringViewArray, Time32SecondArray, UInt32Array, UInt64Array,
+        Decimal128Array, DictionaryArray, Float16Array, Int8Array, Int16Array, LargeStringArray,
+        StringViewArray, Time32SecondArray, UInt32Array, UInt64Array,
     };
 
     use super::*;
-    use crate::arrow::integers::to_int64;
 
     fn one(array: &dyn Array) -> (Option<i64>, Option<f64>, Option<String>) {
         let ints = to_int64(array).filter(|all| all.is_valid(0)).map(|all| all.value(0));

@@ -1,13 +1,14 @@
 //! Converts Arrow batches of callers to the columns of a table: matches columns by name, changes
-//! types, and refuses nulls in columns that are not NULLABLE. Values keep their meaning; only
-//! FLOAT32 rounds. A time that is finer than its column is refused, or cut where the column's
-//! property [`FINER_TIMES`] says so.
+//! types, and refuses nulls in columns that are not NULLABLE. Values keep their meaning: a whole
+//! number goes into a column of floats that has it, and a float that is one into a column of
+//! integers. Only floats for FLOAT32 are rounded. A time that is finer than its column is refused,
+//! or cut where the column's property [`FINER_TIMES`] says so.
 
 use std::sync::Arc;
 
 use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, new_null_array};
 use crate::arrow::datatypes::{
-    DataType as Arrow, Date32Type, Date64Type, Float32Type, Int32Type, TimeUnit,
+    DataType as Arrow, Date32Type, Date64Type, Float32Type, Float64Type, Int32Type, TimeUnit,
 };
 use crate::arrow::integers::to_int64;
 use crate::arrow::{convert, text};
@@ -189,14 +190,10 @@ fn change_type(
     if *source == Arrow::Null {
         return Ok(new_null_array(&target, array.len()));
     }
-    let small_int = matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
     let fits = match column.data_type {
         DataType::Bool => false,
-        DataType::Int32 | DataType::Int64 => source.is_integer(),
-        DataType::Float32 => small_int || matches!(source, Arrow::Float16 | Arrow::Float64),
-        DataType::Float64 => {
-            small_int
-                || matches!(source, Arrow::Float16 | Arrow::Float32 | Arrow::Int32 | Arrow::UInt32)
+        DataType::Int32 | DataType::Int64 | DataType::Float32 | DataType::Float64 => {
+            source.is_integer() || source.is_floating()
         }
         DataType::String => match source {
             Arrow::LargeUtf8 | Arrow::Utf8View => true,
@@ -212,10 +209,23 @@ fn change_type(
     if !fits {
         return Err(type_error(column, source));
     }
+    let whole = || if source.is_floating() { convert::whole_int64(array) } else { to_int64(array) };
     let out: Option<ArrayRef> = match column.data_type {
-        DataType::Int64 => to_int64(array).map(|all| Arc::new(all) as ArrayRef),
-        DataType::Int32 => to_int64(array)
+        DataType::Int64 => whole().map(|all| Arc::new(all) as ArrayRef),
+        DataType::Int32 => whole()
             .map(|all| convert::narrow::<_, Int32Type>(&all, |value| i32::try_from(value).ok())),
+        DataType::Float64 if source.is_integer() => {
+            convert::exact_floats::<Float64Type>(array, |value| {
+                let float = value as f64;
+                (float as i128 == value).then_some(float)
+            })
+        }
+        DataType::Float32 if source.is_integer() => {
+            convert::exact_floats::<Float32Type>(array, |value| {
+                let float = value as f32;
+                (float as i128 == value).then_some(float)
+            })
+        }
         DataType::Float64 => convert::to_float64(array).map(|all| Arc::new(all) as ArrayRef),
         // Numbers beyond the largest FLOAT32 do not fit; infinities do.
         DataType::Float32 => convert::to_float64(array).map(|all| {
@@ -318,9 +328,11 @@ fn finer_type(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<DataType> 
 mod tests {
     use super::*;
     use crate::arrow::array::{
-        Date32Array, Date64Array, TimestampMicrosecondArray, TimestampNanosecondArray,
-        TimestampSecondArray, UInt32Array, UInt64Array,
+        Date32Array, Date64Array, Float32Array, Float64Array, Int64Array,
+        TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+        UInt64Array,
     };
+    use crate::arrow::buffer::NullBuffer;
 
     /// Microseconds in a column of milliseconds were cut off without a word.
     #[test]
@@ -376,6 +388,58 @@ mod tests {
         let column = Column::new("t", DataType::Timestamp);
         let told = coerce_array(&column, &far, 0).unwrap_err().to_string();
         assert!(told.contains("row 1") && !told.contains("finerTimes"), "{told}");
+    }
+
+    /// The numbers that each type of column takes from arrays of the other kind.
+    #[test]
+    fn numbers_change_their_type_if_they_keep_their_value() {
+        use DataType::{Float32, Float64, Int32, Int64};
+        let column = |data_type: DataType| {
+            let mut column = Column::new("c", data_type);
+            column.column_type = ColumnType::Nullable;
+            column
+        };
+        let taken = |data_type: DataType, array: ArrayRef, texts: &[&str]| {
+            let found = coerce_array(&column(data_type), &array, 0).unwrap();
+            let found: Vec<String> =
+                (0..found.len()).map(|row| text::of_cell(&found, row).unwrap()).collect();
+            assert_eq!(found, texts, "{data_type}");
+        };
+        let ints = |values: &[i64]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+        let large = |values: &[u64]| -> ArrayRef { Arc::new(UInt64Array::from(values.to_vec())) };
+        let floats = |values: &[f64]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+        let shorts = |values: &[f32]| -> ArrayRef { Arc::new(Float32Array::from(values.to_vec())) };
+        // The value under a null does not count.
+        let nulls = Some(NullBuffer::from(vec![true, false]));
+        taken(Int64, Arc::new(Float64Array::new(vec![7.0, 0.5].into(), nulls.clone())), &["7", ""]);
+        let beside = Int64Array::new(vec![7, (1 << 53) + 1].into(), nulls);
+        taken(Float64, Arc::new(beside), &["7.0", ""]);
+        taken(
+            Float64,
+            ints(&[1 << 53, i64::MIN]),
+            &["9007199254740992.0", "-9.223372036854776e18"],
+        );
+        taken(Float64, large(&[1 << 63]), &["9.223372036854776e18"]);
+        taken(Float32, ints(&[-(1 << 24), i64::MIN]), &["-16777216.0", "-9.223372e18"]);
+        taken(Int64, floats(&[-0.0, -(2f64.powi(63))]), &["0", "-9223372036854775808"]);
+        taken(Int32, floats(&[2_147_483_647.0, -2_147_483_648.0]), &["2147483647", "-2147483648"]);
+        taken(Int32, shorts(&[16_777_216.0]), &["16777216"]);
+        let refused = |data_type: DataType, array: ArrayRef, part: &str| {
+            let error = coerce_array(&column(data_type), &array, 5).unwrap_err();
+            let row = 5 + array.len() as u64 - 1;
+            assert_eq!(error.place(), Some(&Place::Cell { row, column: "c".to_owned() }));
+            assert!(error.to_string().contains(part), "{error}");
+        };
+        refused(Float64, ints(&[1, (1 << 53) + 1]), "9007199254740993");
+        refused(Float64, ints(&[i64::MAX]), "9223372036854775807");
+        refused(Float64, large(&[1, u64::MAX]), "18446744073709551615");
+        refused(Float32, ints(&[(1 << 24) + 1]), "16777217");
+        refused(Int64, floats(&[1.0, f64::NAN]), "NaN");
+        refused(Int64, floats(&[1.0, 0.5]), "0.5");
+        refused(Int64, floats(&[f64::NEG_INFINITY]), "-inf");
+        refused(Int64, floats(&[2f64.powi(63)]), "9.223372036854776e18");
+        refused(Int32, floats(&[2_147_483_648.0]), "2147483648");
+        refused(Int32, shorts(&[1.0, -0.5]), "-0.5");
     }
 
     /// A time outside of the 584 years of nanoseconds is refused, not wrapped.

@@ -216,9 +216,14 @@ fn each_type_of_samples_comes_back_in_the_type_of_its_column() {
     assert_eq!(values[1], &SampleValues::Float32(vec![0.1, 2.0, 1.0, -2.0]));
     assert_eq!(values[2], &SampleValues::Int64(vec![i64::MAX, -1, 3, 4]));
     assert_eq!(values[3], &SampleValues::Int32(vec![i32::MIN, 7, 3, 4]));
-    let error =
-        session.append_waveform(&id, &Waveform::new(axis).y("FLOAT64", &[1_i64])).unwrap_err();
-    assert!(error.message().contains("FLOAT64"), "{error}");
+    // The last of them is no double.
+    let last = Waveform::new(WaveformAxis::Count { t0: 15, dt: 5 })
+        .y("FLOAT64", &[7_i64, (1 << 53) + 1])
+        .y("FLOAT32", &[7_i64, 8])
+        .y("INT64", &[7.0_f64, 8.0])
+        .y("INT32", &[7.0_f32, 8.0]);
+    let error = session.append_waveform(&id, &last).unwrap_err();
+    assert_eq!(error.place().unwrap().to_string(), "at row 1, column \"FLOAT64\"");
 }
 
 /// An export of waveforms says their units.
