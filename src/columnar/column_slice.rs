@@ -5,6 +5,7 @@
 //! number has its 8 bytes in segments: a 64-bit integer, or the bits of the float.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::kernels::{Extremes, Sample, extremes, extremes_where};
@@ -18,6 +19,7 @@ use crate::arrow::buffer::{Buffer, NullBuffer};
 use crate::arrow::datatypes::{
     ArrowPrimitiveType, DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type,
 };
+use crate::filter::order_mixed;
 use crate::model::tables::data::DataType;
 use crate::value::exact::Summable;
 
@@ -183,6 +185,9 @@ pub trait Scale: Stored<Wide = Self> + Summable + Send + Sync + std::fmt::Debug 
     /// The nearest float. Monotonic: a greater value never has a lesser float.
     fn nearest(self) -> f64;
 
+    /// How it compares with a float, without a rounding; `None` with NaN.
+    fn order(self, float: f64) -> Option<Ordering>;
+
     /// The number as a level.
     fn level(self) -> Level;
 
@@ -193,6 +198,10 @@ pub trait Scale: Stored<Wide = Self> + Summable + Send + Sync + std::fmt::Debug 
 impl Scale for i64 {
     fn nearest(self) -> f64 {
         self as f64
+    }
+
+    fn order(self, float: f64) -> Option<Ordering> {
+        order_mixed(self, float)
     }
 
     fn level(self) -> Level {
@@ -207,6 +216,10 @@ impl Scale for i64 {
 impl Scale for f64 {
     fn nearest(self) -> f64 {
         self
+    }
+
+    fn order(self, float: f64) -> Option<Ordering> {
+        self.partial_cmp(&float)
     }
 
     fn level(self) -> Level {

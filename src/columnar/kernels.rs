@@ -1,7 +1,7 @@
-//! Decimation kernels: free functions over slices, for the engine and for other arrays.
+//! Kernels of decimation and percentiles: free functions, for the engine and for other arrays.
 //!
-//! They return positions, never values, so the caller can keep whole rows. NaN is never an extreme;
-//! of equal extremes the first one counts; `-0` and `0` are equal.
+//! Those over slices return positions, never values, so the caller can keep whole rows. NaN is
+//! never an extreme; of equal extremes the first one counts; `-0` and `0` are equal.
 
 use std::ops::Range;
 
@@ -167,6 +167,33 @@ fn keep<T: Sample>(values: &[T], interval_count: u64, ends: bool) -> Vec<u64> {
         kept.append(&mut positions);
     }
     kept
+}
+
+/// The number at a share of the way from `low` to `high`, which is not less: linear percentiles lie
+/// there between two neighbours.
+///
+/// It is never outside of the two, also where their distance is beyond the greatest double. Beside
+/// one infinity it is that infinity, unless the share is 0. Between both infinities it is NaN.
+///
+/// ```
+/// use stationdb::tables::kernels::between;
+///
+/// assert_eq!(between(1.0, 2.0, 0.25), 1.25);
+/// assert_eq!(between(-1.7e308, 1.7e308, 0.5), 0.0);
+/// assert_eq!(between(f64::NEG_INFINITY, 1.0, 0.5), f64::NEG_INFINITY);
+/// ```
+#[must_use]
+pub fn between(low: f64, high: f64, share: f64) -> f64 {
+    if share == 0.0 || low == high || (low.is_infinite() && high.is_finite()) {
+        return low;
+    }
+    let width = high - low;
+    if !high.is_finite() || low.is_infinite() {
+        return low + width * share;
+    }
+    let found =
+        if width.is_finite() { low + width * share } else { low * (1.0 - share) + high * share };
+    found.max(low).min(high)
 }
 
 #[cfg(test)]

@@ -259,8 +259,11 @@ impl<'c> Checker<'c> {
         Ok(match count.map(|count| (count, i64::try_from(count))) {
             None => value,
             Some((_, Ok(count))) => Value::literal(Constant::Int(count), Type::Int),
-            // Beyond all cells of the column, as every double of this size is.
-            Some((count, Err(_))) => Value::literal(Constant::Double(count as f64), Type::Double),
+            // Beyond all cells of the column. The nearest double may be the least of them.
+            Some((count, Err(_))) => {
+                let beyond = if count < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
+                Value::literal(Constant::Double(beyond), Type::Double)
+            }
         })
     }
 

@@ -78,7 +78,7 @@ pub(super) fn order(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
 }
 
 /// Compares exactly, also beyond 2^53, where a double cannot represent every integer.
-pub(super) fn order_mixed(int: i64, double: f64) -> Option<Ordering> {
+pub(crate) fn order_mixed(int: i64, double: f64) -> Option<Ordering> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     if double.is_nan() {
         return None;

@@ -44,7 +44,7 @@ use crate::value::{Row, Val, Work, limits};
 
 pub(crate) use clause::{Clause, Subject};
 pub(crate) use condition::{Condition, FieldTest};
-pub(crate) use constant::{Constant, Fold, Times, number_of};
+pub(crate) use constant::{Constant, Fold, Times, number_of, order_mixed};
 pub(crate) use schema::{Columns, Schema, TextSearch};
 pub(crate) use shape::{Other, Shape};
 pub(crate) use syntax::Comparison;

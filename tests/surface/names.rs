@@ -71,7 +71,7 @@ const REASONS: &[(&str, &str)] = &[
         "renames members in the JSON of a server whose store has another vendor prefix",
     ),
     ("chrono", "the crate whose times records and requests hold"),
-    ("kernels", "decimation of samples that the caller holds, without a store"),
+    ("kernels", "decimation and percentiles of samples that the caller holds, without a store"),
     ("readers", "what readers of foreign files share with the store"),
 ];
 

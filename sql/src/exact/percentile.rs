@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Documentation, Signature,
 };
 use datafusion::scalar::ScalarValue;
+use stationdb::tables::kernels::between;
 
 static FUNCTION: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
     Arc::new(AggregateUDF::new_from_impl(Percentile { own: percentile_cont_udaf() }))
@@ -166,19 +167,6 @@ fn at(values: &mut [f64], fraction: f64) -> Option<f64> {
     let low = *low;
     let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
     Some(between(low, high, place - floor as f64))
-}
-
-fn between(low: f64, high: f64, weight: f64) -> f64 {
-    if weight == 0.0 || low == high || (low.is_infinite() && high.is_finite()) {
-        return low;
-    }
-    let width = high - low;
-    if !high.is_finite() || low.is_infinite() {
-        return low + width * weight;
-    }
-    let found =
-        if width.is_finite() { low + width * weight } else { low * (1.0 - weight) + high * weight };
-    found.clamp(low, high)
 }
 
 #[cfg(test)]

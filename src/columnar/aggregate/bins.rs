@@ -1,5 +1,9 @@
 //! Ranges of equal width, in which values are counted.
 
+use std::cmp::Ordering;
+
+use crate::columnar::column_slice::Scale;
+
 /// The ranges of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bins {
@@ -26,22 +30,23 @@ impl Bins {
 
     /// The place of a value among the counts: 0 below, then the ranges, then above. A range has its
     /// start, and the last one its end, too.
-    pub(crate) fn place(&self, value: f64) -> usize {
-        if value < self.lower {
+    pub(crate) fn place<T: Scale>(&self, value: T) -> usize {
+        let is_below = |edge: f64| value.order(edge) == Some(Ordering::Less);
+        if is_below(self.lower) {
             return 0;
         }
-        if value > self.upper {
+        if value.order(self.upper) == Some(Ordering::Greater) {
             return self.count + 1;
         }
         let width = self.upper - self.lower;
         let last = self.count.saturating_sub(1);
-        let mut at = ((value - self.lower) / width * self.count as f64) as usize;
+        let mut at = ((value.nearest() - self.lower) / width * self.count as f64) as usize;
         at = at.min(last);
         // The quotient may be rounded over an edge.
-        while at > 0 && value < self.start(at) {
+        while at > 0 && is_below(self.start(at)) {
             at -= 1;
         }
-        while at < last && value >= self.start(at + 1) {
+        while at < last && !is_below(self.start(at + 1)) {
             at += 1;
         }
         at + 1

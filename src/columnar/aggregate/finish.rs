@@ -7,12 +7,18 @@ use super::request::{Aggregation, ColumnAggregate, Term};
 use super::state::{Cell, ColumnFacts, ColumnState, Group, Numbers};
 use crate::columnar::cells;
 use crate::columnar::column_slice::Scale;
+use crate::columnar::kernels::between;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
 use crate::error::Result;
 use crate::model::tables::aggregate::{AggregateGroup, AggregateValue};
 use crate::model::tables::data::DataType;
 use crate::value::exact::Sums;
+
+/// A float without the sign of a zero: of equal zeros any may be met, and a mean may round to one.
+fn plain(value: f64) -> f64 {
+    value + 0.0
+}
 
 fn write(cell: &Cell, data_type: DataType) -> Option<String> {
     let mut out = String::new();
@@ -24,9 +30,9 @@ fn write(cell: &Cell, data_type: DataType) -> Option<String> {
             None => cells::write_int(*value, &mut out),
         },
         Cell::Float(value) if data_type == DataType::Float32 => {
-            cells::write_f32(*value as f32, &mut out);
+            cells::write_f32(plain(*value) as f32, &mut out);
         }
-        Cell::Float(value) => cells::write_f64(*value, &mut out),
+        Cell::Float(value) => cells::write_f64(plain(*value), &mut out),
         Cell::Text(text) => out.push_str(text),
     }
     Some(out)
@@ -34,7 +40,7 @@ fn write(cell: &Cell, data_type: DataType) -> Option<String> {
 
 fn double(value: f64) -> String {
     let mut out = String::new();
-    cells::write_f64(value, &mut out);
+    cells::write_f64(plain(value), &mut out);
     out
 }
 
@@ -138,7 +144,7 @@ fn extreme(state: &ColumnState, is_max: bool) -> Option<Cell> {
             numbers.extremes.map(|(min, max)| Cell::Int(if is_max { max } else { min }))
         }
         ColumnFacts::Floats(numbers) => {
-            numbers.extremes.map(|(min, max)| plain(Cell::Float(if is_max { max } else { min })))
+            numbers.extremes.map(|(min, max)| Cell::Float(if is_max { max } else { min }))
         }
         ColumnFacts::Others(known) => {
             known.as_ref().map(|(min, max)| match if is_max { max } else { min } {
@@ -193,23 +199,12 @@ fn percentile<T: Scale>(
     if !is_linear {
         let rank = (percent * values.len() as f64 / 100.0).ceil() as usize;
         let (_, value, _) = values.select_nth_unstable_by(rank.saturating_sub(1).min(last), order);
-        return write(&plain(make(*value)), data_type);
+        return write(&make(*value), data_type);
     }
     let place = percent * last as f64 / 100.0;
     let at = (place.floor() as usize).min(last);
     let (_, low, above) = values.select_nth_unstable_by(at, order);
     let low = low.nearest();
     let high = above.iter().copied().min_by(order).map_or(low, Scale::nearest);
-    let part = place - at as f64;
-    // Without a part the neighbour must not count: it may be infinite.
-    let value = if part == 0.0 || low == high { low } else { low + (high - low) * part };
-    Some(double(value + 0.0))
-}
-
-/// A zero without its sign: of equal zeros any may be met.
-fn plain(cell: Cell) -> Cell {
-    match cell {
-        Cell::Float(value) => Cell::Float(value + 0.0),
-        cell => cell,
-    }
+    Some(double(between(low, high, place - at as f64)))
 }

@@ -60,6 +60,17 @@ pub(super) fn bucket(value: i64, width: i64) -> i64 {
     value.div_euclid(width.max(1)).checked_mul(width.max(1)).unwrap_or(i64::MIN)
 }
 
+/// The start of the bucket that contains a float: the value itself if it is so much greater than
+/// the width that their quotient is no number, as NaN and infinities are; the number farthest from
+/// zero if the boundary is beyond it.
+fn float_bucket(value: f64, width: f64) -> f64 {
+    let number = (value / width).floor();
+    if !number.is_finite() {
+        return value;
+    }
+    (number * width).clamp(f64::MIN, f64::MAX)
+}
+
 /// The starts of the buckets of integers. Rows in index order have long stretches in one bucket.
 fn buckets(values: &[i64], width: Option<Width>) -> Cow<'_, [i64]> {
     let Some(Width::Int(width)) = width else { return Cow::Borrowed(values) };
@@ -87,7 +98,7 @@ fn of_ints(
 /// The number of each row's key, and the keys by number.
 fn column_codes(array: &ArrayRef, width: Option<Width>) -> (Vec<u32>, Vec<KeyCell>) {
     let start = |value: f64| match width {
-        Some(Width::Float(width)) if value.is_finite() => (value / width).floor() * width,
+        Some(Width::Float(width)) => float_bucket(value, width),
         _ => value,
     };
     let Some(slice) = ColumnSlice::of(array) else { return Default::default() };

@@ -98,7 +98,7 @@ impl<T: Scale> Numbers<T> {
             self.bins = wanted.iter().map(|bins| vec![0; bins.count + 2]).collect();
         }
         for (counts, bins) in self.bins.iter_mut().zip(wanted) {
-            if let Some(count) = counts.get_mut(bins.place(value.nearest())) {
+            if let Some(count) = counts.get_mut(bins.place(value)) {
                 *count += 1;
             }
         }

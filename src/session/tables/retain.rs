@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-
 use super::cache::IndexLook;
 use super::delete::delete_rows;
 use super::deleted::Cause;
 use super::open::open_table;
 use super::retention::{index_limit_ms, is_index_due, is_retention_due, take_retention};
-use crate::columnar::{Predicates, TableView, matching};
+use crate::arrow::datatypes::TimeUnit;
+use crate::columnar::{Predicates, TableSchema, TableView, matching, ticks};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::data::{ColumnFilter, FilterOperation};
@@ -66,6 +65,22 @@ fn look(
     Ok(Some(found))
 }
 
+/// The test of rows whose index is before a time; `None` if no value of its type is.
+fn before(schema: &TableSchema, limit_ms: i64) -> Result<Option<Predicates>> {
+    let column = schema.column(schema.index())?;
+    let Some(unit) = ticks::unit_of(column.data_type) else { return Ok(None) };
+    let limit = ticks::convert(limit_ms, TimeUnit::Millisecond, unit, true)
+        .filter(|limit| ticks::is_in_years(*limit, unit));
+    let Some(limit) = limit else {
+        // The type has no such time: it is before all of its times, or behind them.
+        return Ok((limit_ms > 0).then(Predicates::default));
+    };
+    let mut text = String::new();
+    ticks::write(limit, unit, &mut text);
+    let is_old = ColumnFilter::new(&column.name, FilterOperation::LessThan).value(text);
+    Predicates::new(schema, &[is_old]).map(Some)
+}
+
 fn carry_out(
     session: &Session,
     key: RecordKey,
@@ -75,12 +90,9 @@ fn carry_out(
     let Some(found) = session.read(|view| look(view, key, &policy))? else { return Ok(0) };
     let mut by_index = RangeSet::default();
     if let Some((look, rows)) = &found.by_index
-        && let Some(limit) = DateTime::from_timestamp_millis(look.limit_ms)
+        && let Some(is_old) = before(&rows.schema, look.limit_ms)?
     {
-        let limit = limit.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
-        let index = &rows.schema.column(rows.schema.index())?.name;
-        let is_old = ColumnFilter::new(index, FilterOperation::LessThan).value(limit);
-        by_index = matching(rows, &Predicates::new(&rows.schema, &[is_old])?, control)?;
+        by_index = matching(rows, &is_old, control)?;
     }
     let mut deleted = 0;
     if found.is_due || !by_index.is_empty() {

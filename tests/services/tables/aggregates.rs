@@ -188,6 +188,79 @@ fn percentiles_by_nearest_rank_and_linear() {
 }
 
 #[test]
+fn linear_percentiles_are_between_their_neighbours() {
+    let cases = [
+        (["-1.7e308", "1.7e308"], "0"),
+        (["-Infinity", "1"], "-Infinity"),
+        (["1", "Infinity"], "Infinity"),
+        (["-Infinity", "Infinity"], "NaN"),
+    ];
+    for (values, expected) in cases {
+        both("FLOAT64", |table| {
+            for (at, value) in values.iter().enumerate() {
+                table.append(json!([[at.to_string(), null, value]]));
+            }
+            let mut median = of("PERCENTILE_LINEAR");
+            median["percentile"] = 50.into();
+            assert_eq!(table.one(&median)["value"], expected, "{values:?}");
+        });
+    }
+}
+
+#[test]
+fn a_bucket_of_floats_begins_at_a_number_and_never_joins_infinity() {
+    let cases: [(&[&str], f64, &[f64]); 4] = [
+        (&["1e300", "Infinity"], 1e-10, &[1e300, f64::INFINITY]),
+        (&["-1.7e308", "-Infinity"], 1e308, &[f64::NEG_INFINITY, f64::MIN]),
+        (&["1.7e308", "NaN"], 1e308, &[1e308, f64::NAN]),
+        (&["-0.5", "-0"], 1.0, &[-1.0, 0.0]),
+    ];
+    for (values, width, expected) in cases {
+        both("FLOAT64", |table| {
+            for (at, value) in values.iter().enumerate() {
+                table.append(json!([[at.to_string(), null, value]]));
+            }
+            let found = table.ask(&json!({"groupBy": [{"column": "v", "width": width}]})).unwrap();
+            let key = |group: &Value| group["keys"][0].as_str().unwrap().parse::<f64>().unwrap();
+            let keys: Vec<f64> = found.as_array().unwrap().iter().map(key).collect();
+            assert_eq!(format!("{keys:?}"), format!("{expected:?}"), "{values:?}");
+        });
+    }
+}
+
+#[test]
+fn integers_are_compared_with_the_edges_of_ranges_without_a_rounding() {
+    both("INT64", |table| {
+        // The double nearest to each of the odd ones is an edge.
+        let values = ["9007199254740991", "9007199254740992", "9007199254740993", "-1", "0"];
+        for (at, value) in values.iter().enumerate() {
+            table.append(json!([[at.to_string(), null, value]]));
+        }
+        let mut histogram = of("HISTOGRAM");
+        histogram["lower"] = 0.into();
+        histogram["upper"] = 9_007_199_254_740_992_i64.into();
+        histogram["bins"] = 2.into();
+        assert_eq!(table.one(&histogram)["counts"], json!([1, 1, 2, 1]));
+        histogram["lower"] = 9_007_199_254_740_994_i64.into();
+        histogram["upper"] = 9_007_199_254_740_998_i64.into();
+        table.append(json!([["9", null, "9007199254740995"], ["10", null, "9007199254740997"]]));
+        assert_eq!(table.one(&histogram)["counts"], json!([5, 1, 1, 0]));
+    });
+}
+
+#[test]
+fn no_answer_has_a_negative_zero() {
+    both("FLOAT64", |table| {
+        for (at, value) in ["-0", "-5e-324", "-0"].iter().enumerate() {
+            table.append(json!([[at.to_string(), null, value]]));
+        }
+        for function in ["FIRST", "LAST", "MAX", "MEAN"] {
+            assert_eq!(table.one(&of(function))["value"], "0", "{function}");
+        }
+    });
+}
+
+#[test]
 fn what_cannot_be_computed_is_refused_at_its_place() {
     let table = Table::new("STRING", 1, 1 << 24);
     let refused = |request: Value, place: &str| {

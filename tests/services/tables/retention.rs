@@ -168,6 +168,26 @@ fn rows_go_by_the_time_in_their_index_of_any_unit() {
     }
 }
 
+/// An age of 352 years reaches behind the times that nanoseconds count, and a clock may be past them.
+#[test]
+fn a_limit_that_the_type_of_the_index_cannot_hold_is_before_or_behind_all_rows() {
+    let bench = Bench::new();
+    let id = bench.table(DataType::TimestampNanos);
+    let least = "1677-09-21T00:12:43.145224192Z";
+    let times = [least, "2000-01-01T00:00:00Z", "2023-01-01T00:00:00Z"];
+    bench.append(&id, times.into_iter().map(str::to_owned));
+    bench.keep(&id, SetRetentionRequest::new().index_age_seconds(11_100_000_000).rows_max(2));
+    assert_eq!(bench.tidy(), 1, "the other bound counts");
+    assert_eq!(bench.deleted(&id), [(0, 0)]);
+    bench.keep(&id, SetRetentionRequest::new().index_age_seconds(31_622_400_000));
+    assert_eq!(bench.tidy(), 0);
+    bench.append(&id, ["2262-04-11T23:47:16.854775807Z".to_owned()].into_iter());
+    bench.keep(&id, SetRetentionRequest::new().index_age_seconds(3_600));
+    bench.clock.set("2300-01-01T00:00:00Z".parse().unwrap());
+    assert_eq!(bench.tidy(), 3);
+    assert_eq!(bench.cells(&id), Vec::<String>::new());
+}
+
 #[test]
 fn rows_go_by_the_time_of_their_append() {
     let bench = Bench::new();

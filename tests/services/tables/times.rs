@@ -369,3 +369,43 @@ fn a_column_of_milliseconds_refuses_finer_times_unless_it_says_cut() {
     let times: &TimestampMillisecondArray = rows[0].column(0).as_any().downcast_ref().unwrap();
     assert_eq!((times.len(), times.value(0), times.value(1)), (2, 1, 2));
 }
+
+/// As a double, the count before the least one of the type is the least one.
+#[test]
+fn a_time_beyond_the_type_equals_none_of_its_times() {
+    let ends = ["1677-09-21T00:12:43.145224192Z", "2262-04-11T23:47:16.854775807Z"];
+    let beyond = ["1677-09-21T00:12:43.145224191Z", "2262-04-11T23:47:16.854775808Z"];
+    for seal_rows in [1, 100] {
+        let options = Store::options().maintenance_thread(false).seal_rows(seal_rows);
+        let (_store, session) = opened(options, Arc::new(MemoryDisk::new()));
+        let columns = vec![
+            column("t", DataType::TimestampNanos, ColumnType::Index),
+            column("u", DataType::TimestampNanos, ColumnType::Normal),
+        ];
+        let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
+        let data = ends.map(|time| vec![Some(time.to_owned()); 2]);
+        let request = AppendTableDataRequest::new().frame(DataFrame::new().data(data));
+        session.append_table_data(&id, request).unwrap();
+        for column in ["t", "u"] {
+            let count = |test: &str, time: &str| {
+                let request =
+                    ScanRequest::new().filter(format!("{column} {test}").replace('@', time));
+                let rows = session.scan(&id, request, &Control::default()).unwrap();
+                rows.map(|batch| batch.unwrap().num_rows()).sum::<usize>()
+            };
+            for (time, is_least) in [(beyond[0], true), (beyond[1], false)] {
+                assert_eq!(count("= \"@\"", time), 0, "{column} {time}");
+                assert_eq!(count("in (\"@\", 7)", time), 0, "{column} {time}");
+                assert_eq!(count("!= \"@\"", time), 2, "{column} {time}");
+                for (test, wants_more) in [("<", false), ("<=", false), (">", true), (">=", true)] {
+                    let expected = if wants_more == is_least { 2 } else { 0 };
+                    let found = count(&format!("{test} \"@\""), time);
+                    assert_eq!(found, expected, "{column} {test} {time}");
+                }
+            }
+            for end in ends {
+                assert_eq!(count("= \"@\"", end), 1, "{column} {end}");
+            }
+        }
+    }
+}

@@ -31,7 +31,9 @@ fn key_of(kind: Kind, width: Option<f64>, cell: &Cell) -> (Cell, Option<String>)
             (start, text)
         }
         (Cell::Float(value), Some(width)) if value.is_finite() => {
-            let start = Cell::Float((value / width).floor() * width + 0.0);
+            let number = (value / width).floor();
+            let start = if number.is_finite() { number * width } else { *value };
+            let start = Cell::Float(start.clamp(f64::MIN, f64::MAX) + 0.0);
             let text = canonical(Kind::Float64, &start);
             (start, text)
         }
@@ -63,6 +65,33 @@ fn float(cell: &Cell) -> f64 {
         Cell::Int(value) => *value as f64,
         Cell::Float(value) => *value,
         cell => panic!("{cell:?}"),
+    }
+}
+
+/// Whether a cell is less than an edge, of which every whole part fits in 128 bits or is beyond all
+/// integers.
+fn is_below(cell: &Cell, edge: f64) -> bool {
+    match cell {
+        Cell::Int(value) => i128::from(*value) < edge.ceil() as i128,
+        cell => float(cell) < edge,
+    }
+}
+
+fn is_above(cell: &Cell, edge: f64) -> bool {
+    match cell {
+        Cell::Int(value) => i128::from(*value) > edge.floor() as i128,
+        cell => float(cell) > edge,
+    }
+}
+
+/// The double at a share, more than 0, of the way between two that differ.
+fn linear(low: f64, high: f64, share: f64) -> f64 {
+    match (low.is_finite(), high.is_finite()) {
+        (false, false) => f64::NAN,
+        (false, true) => low,
+        (true, false) => high,
+        (true, true) if (high - low).is_finite() => (low + (high - low) * share).clamp(low, high),
+        (true, true) => (low * (1.0 - share) + high * share).clamp(low, high),
     }
 }
 
@@ -135,10 +164,6 @@ impl Term {
     fn is_right(&self, columns: &[ColumnOf], cells: &[&Cell], found: &Value) -> bool {
         let kind = self.column.map_or(Kind::Int64, |at| columns[at].kind);
         let value = &found["value"];
-        let text = |cell: Option<&Cell>| {
-            let expected = cell.and_then(|cell| canonical(kind, cell));
-            value.as_str() == expected.as_deref()
-        };
         let mut used: Vec<&Cell> = cells.iter().copied().filter(|cell| is_used(cell)).collect();
         used.sort_by(|left, right| compare(left, right));
         let plain = |cell: Option<&&Cell>| {
@@ -153,8 +178,8 @@ impl Term {
             }
             "MIN" => plain(used.first()),
             "MAX" => plain(used.last()),
-            "FIRST" => text(cells.first().copied()),
-            "LAST" => text(cells.last().copied()),
+            "FIRST" => plain(cells.first()),
+            "LAST" => plain(cells.last()),
             "SUM" if used.is_empty() => value.is_null(),
             "SUM" if kind.is_float() => {
                 let expected = Cell::Float(float_sum(&floats()) + 0.0);
@@ -188,7 +213,7 @@ impl Term {
                 let high = floats.get(place as usize + 1).copied();
                 let expected = low.map(|low| match high {
                     Some(high) if place.fract() != 0.0 && low != high => {
-                        low + (high - low) * place.fract()
+                        linear(low, high, place.fract())
                     }
                     _ => low,
                 });
@@ -198,11 +223,11 @@ impl Term {
                 let (lower, upper, bins) = self.range;
                 let edge = |at: usize| lower + (upper - lower) * (at as f64 / bins as f64);
                 let mut counts = vec![0; bins + 2];
-                for value in floats() {
-                    let at = match value {
-                        value if value < lower => 0,
-                        value if value > upper => bins + 1,
-                        value => (1..bins).take_while(|at| value >= edge(*at)).count() + 1,
+                for cell in used {
+                    let at = match cell {
+                        cell if is_below(cell, lower) => 0,
+                        cell if is_above(cell, upper) => bins + 1,
+                        cell => (1..bins).take_while(|at| !is_below(cell, edge(*at))).count() + 1,
                     };
                     counts[at] += 1;
                 }
