@@ -85,6 +85,10 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "four gibibytes of temporary files: columnar/tests.rs tests a small `bytes_max`",
     ),
     (
+        "ROWS_PAGE_BYTES",
+        "ends a page, refuses nothing: columnar/memory_tests.rs tests a page of it, and one byte more",
+    ),
+    (
         "QUERY_LIST",
         "tests/request_bounds tests every list of every request with as many entries and one more",
     ),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::exchange::export::export_parquet_in;
 use super::exchange::frame::column_of_texts;
 use super::order::select::{key_rows, select_rows};
+use super::read::rows::read_page_within;
 use super::write::buffer::{batch_bytes, encode_batch};
 use super::*;
 use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::{ErrorKind, Place};
 use crate::model::tables::data::{ColumnType, DataType, column};
-use crate::value::Control;
+use crate::value::{Control, limits};
 
 /// An index column and a text column.
 fn schema() -> Arc<TableSchema> {
@@ -259,4 +260,84 @@ fn rows_of_an_order_of_many_columns_are_looked_at_few_at_a_time() {
         assert!((8 << 20..=32 << 20).contains(&bytes), "{columns}: {bytes}");
     }
     assert_eq!(rows(2_500), 1024, "no fewer than a block");
+}
+
+/// The rows of the first pages of at most so many bytes, and how many each page has.
+fn pages(
+    view: &Arc<TableView>,
+    query: &RowQuery,
+    bytes_max: usize,
+    most: usize,
+) -> (Vec<String>, Vec<usize>) {
+    let (mut seen, mut counts, mut after) = (Vec::new(), Vec::new(), None);
+    while counts.len() < most {
+        let page =
+            read_page_within(view, query, after.as_ref(), bytes_max, &Control::default()).unwrap();
+        seen.extend(texts(&page.batch));
+        counts.push(page.batch.num_rows());
+        after = page.next_after;
+        if after.is_none() {
+            break;
+        }
+    }
+    (seen, counts)
+}
+
+#[test]
+fn a_page_ends_before_the_row_with_which_it_has_too_many_bytes() {
+    let schema = schema();
+    let view = view(&schema, 4000);
+    let by_index = RowQuery { columns: vec![0, 1], ..RowQuery::default() };
+    for query in [by_index, sorted_by_text(1 << 20, None)] {
+        let query = RowQuery { take: Some(200), ..query };
+        let first = read_page(&view, &query, None, &Control::default()).unwrap();
+        let whole = batch_bytes(&first.batch);
+        let (all, counts) = pages(&view, &query, usize::MAX, usize::MAX);
+        assert_eq!((all.len(), counts), (3000, vec![200; 15]));
+        let (seen, counts) = pages(&view, &query, 1, 3);
+        assert_eq!((&seen[..], counts), (&all[..3], vec![1; 3]), "a page has a row");
+        // A part of a page may take a few bytes more than its share of the whole: each part that is
+        // put together has an offset more.
+        for (bytes, least, most) in
+            [(whole + 100, 200, 200), (whole - 100, 199, 199), (whole / 2, 99, 100)]
+        {
+            let (seen, counts) = pages(&view, &query, bytes, usize::MAX);
+            assert_eq!(seen, all, "{bytes}");
+            let full = &counts[..counts.len() - 1];
+            assert!(full.iter().all(|count| (least..=most).contains(count)), "{bytes}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_holds_at_its_bytes_and_not_above() {
+    // Four rows: besides its text a row has its index and an offset, and the last offset is an end.
+    const TEXT: usize = (limits::ROWS_PAGE_BYTES - 4 * 8 - 5 * 4) / 4;
+    let schema = schema();
+    let page = |text_bytes: usize| {
+        let rows = rows(&schema, 0, 1, 5, text_bytes);
+        let run = MemoryRun::new(&schema, &[rows], 0).unwrap();
+        let view = Arc::new(TableView::new(schema.clone(), vec![Run::from(Arc::new(run))]));
+        let query = RowQuery { columns: vec![0, 1], take: Some(5), ..RowQuery::default() };
+        let page = read_page(&view, &query, None, &Control::default()).unwrap();
+        assert!(batch_bytes(&page.batch) <= limits::ROWS_PAGE_BYTES);
+        (page.batch.num_rows(), page.next_after.is_some())
+    };
+    assert_eq!(page(TEXT), (4, true));
+    assert_eq!(page(TEXT + 1), (3, true));
+}
+
+/// Rows of long texts are fetched a few at a time also where a query has much memory.
+#[test]
+fn the_first_rows_of_an_ordered_stream_are_few_if_they_may_have_long_texts() {
+    let schema = schema();
+    let view = view(&schema, 20_000);
+    let mut stream =
+        RowStream::new(view, sorted_by_text(1 << 30, None), Control::default()).unwrap();
+    let first = stream.next().unwrap().unwrap();
+    assert!(batch_bytes(&first) <= 2 << 20, "{}", batch_bytes(&first));
+    assert_eq!(
+        first.num_rows() + stream.map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
+        3000
+    );
 }

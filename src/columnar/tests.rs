@@ -2,6 +2,7 @@
 
 mod overlap;
 mod shapes;
+mod windows;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::model::tables::data::{
     DecimationMethod, FilterOperation, column,
 };
 use crate::value::Control;
+use crate::value::ranges::RangeSet;
 
 type Cells = Vec<Option<String>>;
 
@@ -288,7 +290,24 @@ fn filter() -> impl Strategy<Value = ColumnFilter> {
     ]
 }
 
+/// Ordinals of deleted rows, mostly none.
+fn deleted(rows: u64, most: u64) -> impl Strategy<Value = RangeSet> {
+    let range = (0..rows, 1..=most).prop_map(|(from, len)| from..from + len);
+    let some = proptest::collection::vec(range, 1..30).prop_map(RangeSet::new);
+    prop_oneof![2 => Just(RangeSet::default()), 1 => some]
+}
+
 impl Fixture {
+    /// The same table after these rows were deleted.
+    fn without(self, deleted: &RangeSet) -> Self {
+        let run = |run: &Run| run.clone().without(run.rows_with(deleted).unwrap());
+        let runs = self.view.runs().iter().map(run).collect();
+        let view = Arc::new(TableView::new(self.schema.clone(), runs));
+        let is_left = |(ordinal, _): &(u64, Cells)| !deleted.contains(*ordinal);
+        let rows = (0..).zip(self.rows).filter(is_left).map(|(_, row)| row).collect();
+        Self { schema: self.schema, rows, view }
+    }
+
     /// The rows that pass, in order; ties in append order.
     fn expected(&self, filters: &[ColumnFilter], order: &[OrderColumn]) -> Vec<Cells> {
         let mut rows: Vec<&Cells> = self
@@ -454,9 +473,10 @@ proptest! {
         filters in proptest::collection::vec(filter(), 0..3),
         order in order(),
         take in proptest::option::of(0u64..40),
+        deleted in deleted(100, 9),
     ) {
         prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
-        let fixture = fixture(index, &appends, &sealed);
+        let fixture = fixture(index, &appends, &sealed).without(&deleted);
         let mut expected = fixture.expected(&filters, &order);
         let mut query = fixture.query(&filters, &order);
         prop_assert_eq!(
@@ -475,9 +495,10 @@ proptest! {
         filters in proptest::collection::vec(filter(), 0..2),
         order in order(),
         take in 1u64..9,
+        deleted in deleted(100, 9),
     ) {
         prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
-        let fixture = fixture(index, &appends, &sealed);
+        let fixture = fixture(index, &appends, &sealed).without(&deleted);
         let mut query = fixture.query(&filters, &order);
         query.take = Some(take);
         let mut walked = Vec::new();
@@ -533,9 +554,10 @@ proptest! {
         method in prop_oneof![
             Just(DecimationMethod::Lossy), Just(DecimationMethod::MaxMin), Just(DecimationMethod::EntryExit)],
         equal_width: bool,
+        deleted in deleted(100, 9),
     ) {
         prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
-        let fixture = fixture(index, &appends, &sealed);
+        let fixture = fixture(index, &appends, &sealed).without(&deleted);
         let distribution =
             if equal_width { DecimationDistribution::EqualWidth } else { DecimationDistribution::EqualFrequency };
         let decimation = Decimation { x, y, intervals, method, distribution, memory_bytes: 1 };

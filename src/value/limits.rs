@@ -103,6 +103,8 @@ pub const TABLE_COLUMNS: usize = 2_500;
 pub const TABLE_ROWS: u64 = 1_000_000_000;
 /// Rows of one page of a row query.
 pub const ROWS_TAKE: u32 = 10_000;
+/// Bytes in memory of the rows of one page of a row query, unless its first row alone has more.
+pub const ROWS_PAGE_BYTES: usize = 256 * 1024 * 1024;
 /// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
 /// More that callers deleted are joined over the rows between them that went by its retention.
 pub const DELETED_RANGES: usize = 1_000_000;

@@ -61,7 +61,7 @@ pub(crate) fn aggregate(
 ) -> Result<AggregateAnswer> {
     let needs = Needs::of(&view.schema, aggregation)?;
     let whole = Mutex::new(GroupedRows::default());
-    let units = all_units(view);
+    let units = all_units(view, aggregation.predicates);
     in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let part = of_unit(view, *run, rows.clone(), aggregation, &needs, control)?;
         whole.lock().unwrap_or_else(PoisonError::into_inner).merge(part, aggregation.bounds)

@@ -1,9 +1,9 @@
 //! Decimated reads: LOSSY, MAX_MIN and ENTRY_EXIT over any numeric axis.
 //!
 //! What must hold: the answer equals that of a full scan, row for row, whichever method finds it.
-//! On the index column, overlapping runs, and runs with deleted rows or without a y column, are
-//! read once each ([`overlapping`]), and other runs are answered from summaries ([`ranked`]). In
-//! all other cases the rows are read in order of x ([`stream`]).
+//! On the index column, runs that overlap within the range of the index are read once each
+//! ([`overlapping`]), and others are answered from summaries ([`ranked`]). In all other cases the
+//! rows are read in order of x ([`stream`]).
 
 mod answer;
 mod decimation;
@@ -35,9 +35,8 @@ pub(crate) fn decimate(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
-    // Summaries count deleted rows, and there are none of a column that rows do not have.
-    let is_summarised = !view.has_dead() && view.stores(&decimation.y);
-    if decimation.x == view.schema.index() && (view.overlapping_runs() > 0 || !is_summarised) {
+    let index = view.schema.index();
+    if decimation.x == index && view.overlapping_within(predicates.int_bounds(index)) > 0 {
         return fetch_rows(
             view,
             &overlapping::keep(view, decimation, predicates, control)?,

@@ -51,7 +51,8 @@ pub(super) fn keep(
     let cuts = Cuts::new(view, decimation, predicates, row_count, control)?;
     let is_lossy = decimation.method == DecimationMethod::Lossy;
     let y = if is_lossy { &[][..] } else { &decimation.y[..] };
-    let starts = block_starts(view)?;
+    let within = predicates.int_bounds(view.schema.index());
+    let starts = block_starts(view, within)?;
     let window_blocks = WINDOW_BLOCKS.max(2 * view.runs().len());
     // Besides the blocks of the window, a decoded page of each run may wait.
     let window_rows = window_blocks * BLOCK_ROWS + view.runs().len() * PAGE_ROWS;
@@ -62,7 +63,7 @@ pub(super) fn keep(
         let to = y.len().min(from + together);
         let columns = y.get(from..to).unwrap_or_default();
         let mut pass = Pass::new(cuts.clone(), decimation, columns.len(), from == 0);
-        let mut cursors = cursors(view, predicates)?;
+        let mut cursors = cursors(view, within)?;
         let bounds = starts.iter().step_by(window_blocks).skip(1).copied().map(Some).chain([None]);
         for bound in bounds {
             control.check()?;
@@ -86,12 +87,14 @@ pub(super) fn keep(
     Ok(kept.into_iter().map(|(_, locator)| locator).collect())
 }
 
-/// The ranks at which blocks begin in any run, in ascending order.
-fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
+/// The ranks at which blocks begin in any run that may have index values of this range, in
+/// ascending order.
+fn block_starts(view: &TableView, within: (i64, i64)) -> Result<Vec<Rank>> {
     let mut starts = Vec::new();
-    for (at, run) in (0u32..).zip(view.runs()) {
+    for at in view.runs_within(within) {
+        let run = view.run(at)?;
         let rank = |(number, key): (usize, i64)| {
-            (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 })
+            (key, Locator { run: at as u32, row: (number * BLOCK_ROWS) as u32 })
         };
         match run.stored() {
             RunStorage::Memory(run) => {
@@ -108,18 +111,14 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
     Ok(starts)
 }
 
-/// A cursor for every run, at the first row that can satisfy the predicates.
-fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
-    let index_range = predicates.int_range(view.schema.index());
-    let mut cursors = Vec::with_capacity(view.runs().len());
-    for (at, run) in view.runs().iter().enumerate() {
-        let Range { start: next_row, end: end_row } = match index_range {
-            Some(range) => run.rows_within(&view.schema, range)?,
-            None => 0..run.row_count(),
-        };
-        cursors.push(Cursor { run: at, next_row, end_row, pieces: VecDeque::new() });
-    }
-    Ok(cursors)
+/// A cursor for every run that may have index values of this range, at the first row that has one.
+fn cursors(view: &TableView, within: (i64, i64)) -> Result<Vec<Cursor>> {
+    let cursor = |at: usize| {
+        let Range { start: next_row, end: end_row } =
+            view.run(at)?.rows_within(&view.schema, within)?;
+        Ok(Cursor { run: at, next_row, end_row, pieces: VecDeque::new() })
+    };
+    view.runs_within(within).into_iter().map(cursor).collect()
 }
 
 /// The first row of a run that begins a block and is not before `bound`.

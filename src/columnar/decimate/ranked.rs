@@ -1,7 +1,8 @@
-//! Decimation from summaries. An interval is a range of ranks. Its whole blocks are answered from
-//! the summary. A block at its edge is read only if its extreme is outside of the interval and the
-//! rows inside could still win. Copies of the rows of block extremes are stored beside the pages,
-//! so that few rows of an answer are looked up in pages.
+//! Decimation from summaries. An interval is a range of ranks, which only rows have that are not
+//! deleted. Its whole blocks, without deleted rows, are answered from the summary. A block at its
+//! edge is read only if its extreme is outside of the interval and the rows inside could still win.
+//! Copies of the rows of block extremes are stored beside the pages, so that few rows of an answer
+//! are looked up in pages.
 
 use std::ops::Range;
 
@@ -27,7 +28,12 @@ const INTERVALS_LEAST: usize = 4;
 /// Memory for one y column in one interval: its extremes, and the edges to read.
 const BEST_BYTES: usize = 512;
 
-/// Consecutive rows of a run, with the rank of the first.
+/// Beside one for so many blocks, the places at which deleted rows may lie between the others. With
+/// more, few blocks are whole, and reading each row once is faster.
+const GAP_BLOCKS: usize = 4;
+const GAPS_LEAST: usize = 16;
+
+/// Consecutive rows of a run of which none is deleted, with the rank of the first.
 struct Part {
     run: usize,
     first_rank: u64,
@@ -64,22 +70,9 @@ pub(super) fn keep(
     if decimation.x != index {
         return Ok(None);
     }
-    let (Some(index_range), Some(sequence)) = (predicates.int_range(index), view.sequence()) else {
-        return Ok(None);
-    };
-    let mut parts = Vec::new();
-    let mut row_count = 0;
-    for at in sequence {
-        let run = view.run(at)?;
-        let Range { start: from, end: to } = run.rows_within(&view.schema, index_range)?;
-        if from < to {
-            parts.push(Part { run: at, first_rank: row_count, rows: from..to });
-            row_count += (to - from) as u64;
-        }
-    }
-    if row_count == 0 {
-        return Ok(Some(Vec::new()));
-    }
+    let Some(index_range) = predicates.int_range(index) else { return Ok(None) };
+    let Some((parts, are_mostly_whole)) = parts(view, index_range)? else { return Ok(None) };
+    let Some(row_count) = parts.last().map(Part::end_rank) else { return Ok(Some(Vec::new())) };
     if decimation.method == DecimationMethod::Lossy {
         let ranks = kernels::lossy(row_count, decimation.intervals);
         return ranks
@@ -87,6 +80,9 @@ pub(super) fn keep(
             .map(|rank| Ok(AnswerRow::row(locate(&parts, rank)?)))
             .collect::<Result<_>>()
             .map(Some);
+    }
+    if !are_mostly_whole {
+        return Ok(None);
     }
     let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else {
         return Ok(None);
@@ -150,6 +146,47 @@ fn keep_part(
     Ok(())
 }
 
+impl Part {
+    /// The rank after the last row.
+    fn end_rank(&self) -> u64 {
+        self.first_rank + self.rows.len() as u64
+    }
+}
+
+/// The rows of a range of the index, in its order, and whether deleted rows lie between them in few
+/// places; `None` if runs overlap there.
+fn parts(view: &TableView, index_range: (i64, i64)) -> Result<Option<(Vec<Part>, bool)>> {
+    let Some(sequence) = view.sequence_within(index_range) else { return Ok(None) };
+    let mut parts: Vec<Part> = Vec::new();
+    let (mut gaps, mut blocks) = (0, 0);
+    for at in sequence {
+        let run = view.run(at)?;
+        let rows = run.rows_within(&view.schema, index_range)?;
+        if rows.is_empty() {
+            continue;
+        }
+        blocks += rows.len().div_ceil(BLOCK_ROWS);
+        let live = run.live(rows);
+        gaps += live.len().saturating_sub(1);
+        for rows in live {
+            let first_rank = parts.last().map_or(0, Part::end_rank);
+            parts.push(Part { run: at, first_rank, rows });
+        }
+    }
+    Ok(Some((parts, gaps <= GAPS_LEAST + blocks / GAP_BLOCKS)))
+}
+
+/// How many rows of these parts of one run are before a row of it.
+fn count_before(of_run: &[Part], row: usize) -> u64 {
+    let whole = of_run.partition_point(|part| part.rows.end <= row);
+    let rank = match (of_run.get(whole), of_run.last()) {
+        (Some(part), _) => part.first_rank + row.saturating_sub(part.rows.start) as u64,
+        (None, Some(last)) => last.end_rank(),
+        (None, None) => 0,
+    };
+    rank - of_run.first().map_or(0, |first| first.first_rank)
+}
+
 fn part_of(parts: &[Part], rank: u64) -> usize {
     parts.partition_point(|part| part.first_rank <= rank).saturating_sub(1)
 }
@@ -186,6 +223,7 @@ fn cut(
     let (least, greatest) = (value_at(0)?, value_at(row_count - 1)?);
     let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
     let count = decimation.intervals;
+    let runs: Vec<&[Part]> = parts.chunk_by(|a, b| a.run == b.run).collect();
     let mut bounds = vec![0];
     for number in 1..count {
         control.check()?;
@@ -198,12 +236,13 @@ fn cut(
                 || width == 0
         );
         let mut rank = 0;
-        for part in parts {
+        for of_run in &runs {
+            let Some(part) = of_run.first() else { continue };
             let before = view.run(part.run)?.rows_before(&view.schema, value, false)?;
-            rank += before.clamp(part.rows.start, part.rows.end) - part.rows.start;
+            rank += count_before(of_run, before);
         }
         // With a width of 0 all rows are in the first span.
-        bounds.push(if width == 0 { row_count } else { rank as u64 });
+        bounds.push(if width == 0 { row_count } else { rank });
     }
     bounds.push(row_count);
     Ok(Some(
@@ -274,7 +313,12 @@ fn extremes_of(
             let from = part.rows.start + interval.start.saturating_sub(part.first_rank) as usize;
             let to = part.rows.end.min(part.rows.start + (interval.end - part.first_rank) as usize);
             let rank_of = |row: usize| part.first_rank + (row - part.rows.start) as u64;
-            match view.run(part.run)?.stored() {
+            let run = view.run(part.run)?;
+            if run.stored_column(column).is_none() {
+                // All of its values are null.
+                continue;
+            }
+            match run.stored() {
                 RunStorage::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
@@ -289,7 +333,7 @@ fn extremes_of(
                         first_rank: rank_of(rows.start),
                         rows,
                     };
-                    let summary = view.run(part.run)?.summary(column)?.ok_or_else(|| {
+                    let summary = run.summary(column)?.ok_or_else(|| {
                         Error::corrupt(
                             "a segment lacks the summary of a numeric column; restore the table \
                              from a backup",

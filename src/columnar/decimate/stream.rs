@@ -99,7 +99,7 @@ pub(super) fn bounds(
     predicates: &Predicates,
     control: &Control,
 ) -> Result<Option<(Level, Level)>> {
-    let units = all_units(view);
+    let units = all_units(view, predicates);
     let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let run = view.run(*run)?;
         let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[x], control)?;

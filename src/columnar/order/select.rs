@@ -100,9 +100,13 @@ pub(in crate::columnar) fn key_rows(
     Ok((bytes_max / limits::QUERY_THREADS / row_bytes.max(1)).clamp(BLOCK_ROWS, rows_max))
 }
 
-/// All units of all runs, cut into pieces of at most `rows_max` rows.
-pub(in crate::columnar) fn pieces(view: &TableView, rows_max: usize) -> Vec<(usize, Range<usize>)> {
-    all_units(view)
+/// All units of the runs that may have rows that pass, cut into pieces of at most `rows_max` rows.
+pub(in crate::columnar) fn pieces(
+    view: &TableView,
+    predicates: &Predicates,
+    rows_max: usize,
+) -> Vec<(usize, Range<usize>)> {
+    all_units(view, predicates)
         .into_iter()
         .flat_map(|(run, rows)| {
             let end = rows.end;
@@ -228,7 +232,8 @@ pub(crate) fn select_rows(
             "internal error: an order without columns was requested; report it",
         ));
     };
-    let pieces = pieces(view, key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?);
+    let rows_max = key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?;
+    let pieces = pieces(view, predicates, rows_max);
     let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
     // Most promising units first: the sooner the heap has good rows, the more units are skipped
     // unread. Units whose best value is unknown come before them.

@@ -155,7 +155,7 @@ impl SpillSort {
         let budget = (query.memory_bytes / COPIES).max(1);
         let mut rows_done = 0;
         let together = key_rows(&view.schema, &query.order, query.key_bytes(), ROWS_TOGETHER)?;
-        for (run_at, rows) in pieces(view, together) {
+        for (run_at, rows) in pieces(view, &query.predicates, together) {
             control.check()?;
             let run = view.run(run_at)?;
             let picked = unit::pick(run, &view.schema, &query.predicates, rows, &wanted, control)?;

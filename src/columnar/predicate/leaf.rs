@@ -64,6 +64,36 @@ impl Leaf {
         }
     }
 
+    /// The range of the integers that pass, or with `is_negated` of those that do not, and whether
+    /// all integers in it do; `None` if it is not known. The column has no nulls.
+    pub(super) fn int_range(&self, is_negated: bool) -> Option<((i64, i64), bool)> {
+        const NONE: (i64, i64) = (1, 0);
+        let (least, greatest) = (i64::MIN, i64::MAX);
+        Some(match (self, is_negated) {
+            (Self::IsNull, true) => ((least, greatest), true),
+            (Self::Fixed { passes, .. }, _) => {
+                (if *passes == is_negated { NONE } else { (least, greatest) }, true)
+            }
+            (Self::Int(how, value), false) => {
+                let range = match how {
+                    Comparison::Eq => (*value, *value),
+                    Comparison::Ge => (*value, greatest),
+                    Comparison::Le => (least, *value),
+                    Comparison::Gt => value.checked_add(1).map_or(NONE, |next| (next, greatest)),
+                    Comparison::Lt => value.checked_sub(1).map_or(NONE, |next| (least, next)),
+                    Comparison::Ne => return None,
+                };
+                (range, true)
+            }
+            (Self::Ints(set, _), false) => match set.as_slice() {
+                [] => (NONE, true),
+                [only] => ((*only, *only), true),
+                [first, .., last] => ((*first, *last), false),
+            },
+            _ => return None,
+        })
+    }
+
     /// Whether some value from `min` to `max` may pass, and whether all do; `None` if the test is
     /// not about such values.
     fn range(&self, min: Level, max: Level) -> Option<(bool, bool)> {

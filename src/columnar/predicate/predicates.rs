@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::found_rows::FoundCache;
-use super::leaf::Leaf;
 use super::row_test::RowTest;
+use super::verdict::Verdict;
 use super::wanted::{Wanted, wanted};
 use crate::columnar::cells;
+use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
 use crate::error::{Error, Result};
@@ -99,31 +100,42 @@ impl Predicates {
         self.tests.is_empty()
     }
 
-    /// The range of integers in `column` that can pass, if every test is an ordering or equality of
-    /// integers in that column; `None` otherwise.
-    pub(in crate::columnar) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
-        let (mut low, mut high) = (i64::MIN, i64::MAX);
+    /// The range of the integers in `column` that rows can have if they pass, and whether all rows
+    /// within it do. The least of it is greater than the greatest if no row passes. The column has
+    /// no nulls.
+    fn ints(&self, column: usize) -> ((i64, i64), bool) {
+        let (mut low, mut high, mut is_exact) = (i64::MIN, i64::MAX, true);
         for test in &self.tests {
-            match test.as_leaf().filter(|(tested, ..)| *tested == column)? {
-                (_, Leaf::IsNull, true) => {}
-                (_, Leaf::Int(comparison, value), false) => match comparison {
-                    Comparison::Eq => (low, high) = (low.max(*value), high.min(*value)),
-                    Comparison::Ge => low = low.max(*value),
-                    Comparison::Le => high = high.min(*value),
-                    Comparison::Gt => match value.checked_add(1) {
-                        Some(next) => low = low.max(next),
-                        None => return Some((1, 0)),
-                    },
-                    Comparison::Lt => match value.checked_sub(1) {
-                        Some(next) => high = high.min(next),
-                        None => return Some((1, 0)),
-                    },
-                    Comparison::Ne => return None,
-                },
-                _ => return None,
-            }
+            let known = test
+                .as_leaf()
+                .filter(|(tested, ..)| *tested == column)
+                .and_then(|(_, leaf, is_negated)| leaf.int_range(is_negated));
+            let Some(((least, greatest), is_all)) = known else {
+                is_exact = false;
+                continue;
+            };
+            (low, high) = (low.max(least), high.min(greatest));
+            is_exact &= is_all;
         }
-        Some((low, high))
+        ((low, high), is_exact)
+    }
+
+    /// The range of the integers in `column` that rows must have to pass. Other tests, also of this
+    /// column, may exclude more of them.
+    pub(crate) fn int_bounds(&self, column: usize) -> (i64, i64) {
+        self.ints(column).0
+    }
+
+    /// The range of the integers in `column` with which rows pass; `None` if the tests ask for more
+    /// than that.
+    pub(in crate::columnar) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
+        let (range, is_exact) = self.ints(column);
+        is_exact.then_some(range)
+    }
+
+    /// Whether no row of a run passes, as the range of its index shows.
+    pub(in crate::columnar) fn excludes(&self, run: &Run) -> bool {
+        self.tests.iter().any(|test| test.judge_run(run) == Verdict::None)
     }
 
     /// The tests: those of one column each come first.

@@ -16,7 +16,7 @@ use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
 use crate::columnar::column_slice::{CellValue, ColumnSlice, Level, nulls_of};
 use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::segment::{ColumnSummary, Part, bits};
+use crate::columnar::segment::{Block, Part, bits};
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, How, Other, Shape};
 use crate::model::tables::data::DataType;
@@ -193,6 +193,8 @@ pub(in crate::columnar) struct RowTest {
     node: Node,
     /// Positions and types, ascending by position.
     columns: Vec<(usize, DataType)>,
+    /// Position of the index.
+    index: usize,
 }
 
 impl RowTest {
@@ -207,7 +209,8 @@ impl RowTest {
         read.sort_unstable();
         read.dedup();
         let typed = |at: usize| Ok((at, schema.column(at)?.data_type));
-        Ok(Self { node, columns: read.into_iter().map(typed).collect::<Result<_>>()? })
+        let columns = read.into_iter().map(typed).collect::<Result<_>>()?;
+        Ok(Self { node, columns, index: schema.index() })
     }
 
     /// The columns that it reads, ascending.
@@ -280,13 +283,26 @@ impl RowTest {
         self.node.mask(&cells.ok_or_else(no_column)?, len, control)
     }
 
-    /// What the summaries show about blocks of a run; `None` if it has none of these columns.
+    /// What the range of its index shows about all rows of a run. It is known without its files.
+    pub(super) fn judge_run(&self, run: &Run) -> Verdict {
+        let (min, max) = run.index_range();
+        let (min, max) = (Level::Int(min), Level::Int(max));
+        let block = Block { min, max, min_at: 0, max_at: 0, rows: 1, nulls: 0, nans: 0 };
+        self.node.judge(&|column| (column == self.index).then_some(block))
+    }
+
+    /// What summaries show about blocks of a run, if the range of its index does not decide; `None`
+    /// if it has none of these columns.
     pub(in crate::columnar) fn judge(
         &self,
         run: &Run,
         first: usize,
         count: usize,
     ) -> Result<Option<Vec<Verdict>>> {
+        let whole = self.judge_run(run);
+        if whole != Verdict::Some {
+            return Ok(Some(vec![whole; count]));
+        }
         let mut summaries = Vec::new();
         for (column, _) in &self.columns {
             if let Some(summary) = run.summary(*column)? {
@@ -296,7 +312,12 @@ impl RowTest {
         if summaries.is_empty() && !self.columns.is_empty() {
             return Ok(None);
         }
-        let judged = (first..first + count).map(|block| self.node.judge(&summaries, block));
+        let judged = (first..first + count).map(|block| {
+            self.node.judge(&|column| {
+                let (_, summary) = summaries.iter().find(|(known, _)| *known == column)?;
+                summary.block(block)
+            })
+        });
         Ok(Some(judged.collect()))
     }
 }
@@ -398,25 +419,22 @@ impl Node {
         }
     }
 
-    fn judge(&self, summaries: &[(usize, &ColumnSummary)], block: usize) -> Verdict {
-        let each = |nodes: &[Self]| {
-            nodes.iter().map(|node| node.judge(summaries, block)).collect::<Vec<_>>()
-        };
+    /// What is known about rows whose columns have these summaries.
+    fn judge(&self, known: &dyn Fn(usize) -> Option<Block<Level>>) -> Verdict {
+        let each = |nodes: &[Self]| nodes.iter().map(|node| node.judge(known)).collect::<Vec<_>>();
         match self {
             Self::Const(true) => Verdict::All,
             Self::Const(false) => Verdict::None,
             Self::All(nodes) => each(nodes).into_iter().min().unwrap_or(Verdict::All),
             Self::Any(nodes) => each(nodes).into_iter().max().unwrap_or(Verdict::None),
-            Self::Not(node) => match node.judge(summaries, block) {
+            Self::Not(node) => match node.judge(known) {
                 Verdict::None => Verdict::All,
                 Verdict::Some => Verdict::Some,
                 Verdict::All => Verdict::None,
             },
-            Self::Leaf(column, leaf) => summaries
-                .iter()
-                .find(|(known, _)| known == column)
-                .and_then(|(_, summary)| summary.block(block))
-                .map_or(Verdict::Some, |block| leaf.judge(&block)),
+            Self::Leaf(column, leaf) => {
+                known(*column).map_or(Verdict::Some, |block| leaf.judge(&block))
+            }
             Self::Other(_) => Verdict::Some,
         }
     }

@@ -16,11 +16,15 @@ const PARALLEL_ROWS: usize = 256 * 1024;
 /// A look at summaries takes about as long as reading one in so many of their rows.
 const SUMMARY_ROWS: usize = 64;
 
-/// All units of all runs, each with the number of its run.
-pub(in crate::columnar) fn all_units(view: &TableView) -> Vec<(usize, Range<usize>)> {
+/// All units of the runs that may have rows that pass, each with the number of its run.
+pub(in crate::columnar) fn all_units(
+    view: &TableView,
+    predicates: &Predicates,
+) -> Vec<(usize, Range<usize>)> {
     view.runs()
         .iter()
         .enumerate()
+        .filter(|(_, run)| !predicates.excludes(run))
         .flat_map(|(at, run)| run.units().into_iter().map(move |unit| (at, unit)))
         .collect()
 }
@@ -93,7 +97,7 @@ pub(crate) fn count_rows(
     if predicates.is_empty() {
         return Ok(view.row_count());
     }
-    let units = all_units(view);
+    let units = all_units(view, predicates);
     // Summaries are looked at first, because they mostly leave too few rows for a second thread.
     let rows = view.row_count() as usize;
     let left = in_parallel(&units, rows / SUMMARY_ROWS, control, |(run, rows)| {

@@ -24,15 +24,13 @@ pub(crate) fn matching(
     let mut matching: Vec<Range<u64>> = Vec::new();
     for run in view.runs() {
         control.check()?;
+        if predicates.excludes(run) {
+            continue;
+        }
         let (least, greatest) = run.index_range();
-        if let Some((low, high)) = index_range {
-            if low <= least && greatest <= high {
-                matching.push(run.ordinal_range());
-                continue;
-            }
-            if greatest < low || high < least {
-                continue;
-            }
+        if index_range.is_some_and(|(low, high)| low <= least && greatest <= high) {
+            matching.push(run.ordinal_range());
+            continue;
         }
         let found = in_parallel(&run.units(), run.row_count(), control, |rows| {
             let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[], control)?;

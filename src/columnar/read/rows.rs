@@ -21,9 +21,7 @@ use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.
 const ORDERED_ROWS: usize = 64 * 1024;
-/// Assumed bytes of a row with texts before one was read, and the minimum number of rows that are
-/// fetched together.
-const TEXT_ROW_BYTES: usize = 4 * 1024;
+/// The minimum number of rows with texts that are fetched together; as many come first.
 const LEAST_TOGETHER: usize = 64;
 
 /// A page of rows.
@@ -33,6 +31,61 @@ pub(crate) struct RowPage {
     pub batch: RecordBatch,
     /// The place after the last row, if more rows follow.
     pub next_after: Option<After>,
+}
+
+/// What a page still has room for.
+struct Room {
+    rows: usize,
+    bytes: usize,
+    is_empty: bool,
+}
+
+impl Room {
+    /// Takes the first rows of a batch that fit, and returns their number. The first row of a page
+    /// always fits.
+    fn take(&mut self, batch: &RecordBatch) -> usize {
+        let bytes = |rows: usize| batch_bytes(&batch.slice(0, rows));
+        let most = batch.num_rows().min(self.rows);
+        let mut count = most;
+        if bytes(most) > self.bytes {
+            let (mut fits, mut beyond) = (0, most);
+            while fits + 1 < beyond {
+                let middle = usize::midpoint(fits, beyond);
+                if bytes(middle) > self.bytes { beyond = middle } else { fits = middle }
+            }
+            count = fits.max(usize::from(self.is_empty)).min(most);
+        }
+        self.rows -= count;
+        self.bytes = self.bytes.saturating_sub(bytes(count));
+        self.is_empty &= count == 0;
+        count
+    }
+}
+
+/// Rows that are fetched together: all, or a number that is adapted as rows with texts are read,
+/// because the length of texts is not known beforehand.
+struct Together {
+    rows: usize,
+    has_text: bool,
+}
+
+impl Together {
+    fn new(view: &TableView, columns: &[usize]) -> Result<Self> {
+        let mut has_text = false;
+        for &column in columns {
+            has_text |= view.schema.column(column)?.data_type == DataType::String;
+        }
+        Ok(Self { rows: if has_text { LEAST_TOGETHER } else { usize::MAX }, has_text })
+    }
+
+    /// Adapts the number to rows that were read, so that as many take these bytes.
+    fn adapt(&mut self, read: &RecordBatch, bytes_max: usize) {
+        if self.has_text {
+            let fits = bytes_max / (batch_bytes(read) / read.num_rows().max(1)).max(1);
+            // Grows in steps, because the next rows may be longer.
+            self.rows = fits.min(self.rows.saturating_mul(8)).max(LEAST_TOGETHER);
+        }
+    }
 }
 
 /// Reads the page after the row `after`.
@@ -46,36 +99,45 @@ pub(crate) fn read_page(
     after: Option<&After>,
     control: &Control,
 ) -> Result<RowPage> {
+    read_page_within(view, query, after, limits::ROWS_PAGE_BYTES, control)
+}
+
+/// As [`read_page`], with at most so many bytes unless the first row alone has more.
+///
+/// # Errors
+/// As [`read_page`].
+pub(in crate::columnar) fn read_page_within(
+    view: &Arc<TableView>,
+    query: &RowQuery,
+    after: Option<&After>,
+    bytes_max: usize,
+    control: &Control,
+) -> Result<RowPage> {
     let schema = view.schema.project(&query.columns);
     let take = usize::try_from(query.take.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     if take == 0 {
         return Ok(RowPage { batch: RecordBatch::new_empty(schema), next_after: None });
     }
-    if !query.is_index_order(view) {
-        let count = take.saturating_add(1);
-        // If the keys do not fit in memory together, a part is selected at a time.
-        let mut locators: Vec<Locator> = Vec::new();
-        // The last row of the page, and the last one of what was selected together.
-        let (mut last, mut behind) = (None, after.cloned());
-        loop {
-            let wanted = (count - locators.len(), query.key_bytes());
-            let order = &query.order;
-            let found =
-                select_rows(view, &query.predicates, order, behind.as_ref(), wanted, control)?;
-            if let Some(at) = (take - 1).checked_sub(locators.len()) {
-                last = found.rows.get(at).map(SelectedRow::after).or(last);
-            }
-            behind = found.rows.last().map(SelectedRow::after).or(behind);
-            locators.extend(found.rows.iter().map(|row| row.locator));
-            if found.is_all || locators.len() >= count {
-                break;
-            }
-        }
-        let next_after = if locators.len() > take { last } else { None };
-        locators.truncate(take);
-        let batch = fetch_rows(view, &locators, &query.columns, control)?;
-        return Ok(RowPage { batch, next_after });
-    }
+    let room = Room { rows: take, bytes: bytes_max, is_empty: true };
+    let (parts, next_after) = if query.is_index_order(view) {
+        indexed_page(view, query, after, room, control)?
+    } else {
+        ordered_page(view, query, after, room, control)?
+    };
+    Ok(RowPage { batch: concat_batches(&schema, &parts).map_err(misfit)?, next_after })
+}
+
+/// The rows of a page, and its last row if more follow.
+type PageParts = (Vec<RecordBatch>, Option<After>);
+
+/// A page in the order of the index.
+fn indexed_page(
+    view: &Arc<TableView>,
+    query: &RowQuery,
+    after: Option<&After>,
+    mut room: Room,
+    control: &Control,
+) -> Result<PageParts> {
     let mut scan = MergedScan::new(
         view.clone(),
         query.predicates.clone(),
@@ -84,36 +146,66 @@ pub(crate) fn read_page(
         control.clone(),
     )?
     .with_locators()
-    .expecting(take.saturating_add(1));
+    .expecting(room.rows.saturating_add(1));
     let mut parts = Vec::new();
-    let mut have = 0;
     let mut last = None;
-    let mut more = false;
     while let Some(chunk) = scan.next_chunk()? {
-        let rows = chunk.batch.num_rows();
-        let used = rows.min(take - have);
-        if used > 0 {
-            parts.push(chunk.batch.slice(0, used));
-            last = chunk.locators.get(used - 1).copied();
+        let count = room.take(&chunk.batch);
+        if count > 0 {
+            parts.push(chunk.batch.slice(0, count));
+            last = chunk.locators.get(count - 1).copied();
         }
-        have += used;
-        more = used < rows;
-        if more {
-            break;
+        if count == chunk.batch.num_rows() {
+            continue;
+        }
+        let Some(last) = last else { break };
+        let row = last.row as usize..last.row as usize + 1;
+        let run = view.run(last.run as usize)?;
+        let value = run.index_value(&view.schema, row.start)?;
+        let ordinal = run.ordinals(std::slice::from_ref(&row))?.first().copied();
+        return Ok((parts, ordinal.map(|ordinal| After::indexed(ordinal, value))));
+    }
+    Ok((parts, None))
+}
+
+/// A page in another order. If the keys do not fit in memory together, a part is selected at a
+/// time.
+fn ordered_page(
+    view: &TableView,
+    query: &RowQuery,
+    after: Option<&After>,
+    mut room: Room,
+    control: &Control,
+) -> Result<PageParts> {
+    let mut together = Together::new(view, &query.columns)?;
+    let mut parts = Vec::new();
+    let mut last = after.cloned();
+    loop {
+        // One more tells whether rows follow the page.
+        let wanted = (room.rows.saturating_add(1), query.key_bytes());
+        let order = &query.order;
+        let found = select_rows(view, &query.predicates, order, last.as_ref(), wanted, control)?;
+        let mut rest = &found.rows[..];
+        while !rest.is_empty() {
+            let piece = rest.get(..together.rows.min(rest.len()).min(room.rows));
+            let locators: Vec<Locator> =
+                piece.unwrap_or_default().iter().map(|row| row.locator).collect();
+            let batch = fetch_rows(view, &locators, &query.columns, control)?;
+            let count = room.take(&batch);
+            if count > 0 {
+                parts.push(batch.slice(0, count));
+                last = rest.get(count - 1).map(SelectedRow::after);
+                rest = rest.get(count..).unwrap_or_default();
+            }
+            if count < batch.num_rows() || (room.rows == 0 && !rest.is_empty()) {
+                return Ok((parts, last));
+            }
+            together.adapt(&batch, room.bytes);
+        }
+        if found.is_all {
+            return Ok((parts, None));
         }
     }
-    let batch = concat_batches(&schema, &parts).map_err(misfit)?;
-    let next_after = match (more, last) {
-        (true, Some(last)) => {
-            let row = last.row as usize..last.row as usize + 1;
-            let rows = std::slice::from_ref(&row);
-            let run = view.run(last.run as usize)?;
-            let value = run.index_value(&view.schema, last.row as usize)?;
-            run.ordinals(rows)?.first().map(|ordinal| After::indexed(*ordinal, value))
-        }
-        _ => None,
-    };
-    Ok(RowPage { batch, next_after })
 }
 
 /// A stream of batches of rows over one consistent state.
@@ -141,26 +233,20 @@ struct SelectedRows {
     /// Selected rows, and how many of them were fetched.
     selected: Vec<Locator>,
     fetched: usize,
-    /// The number of rows that are fetched together. It is adapted as rows are read, because the
-    /// length of texts is not known beforehand.
-    together: usize,
-    has_text: bool,
+    together: Together,
     ready: VecDeque<RecordBatch>,
 }
 
 impl SelectedRows {
     fn new(view: &TableView, query: &RowQuery) -> Result<Self> {
-        let mut has_text = false;
-        for &column in &query.columns {
-            has_text |= view.schema.column(column)?.data_type == DataType::String;
-        }
-        let together = if has_text {
-            (query.memory_bytes / TEXT_ROW_BYTES).clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize)
-        } else {
-            usize::MAX
-        };
-        let (selected, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { after: None, is_all: false, selected, fetched: 0, together, has_text, ready })
+        Ok(Self {
+            after: None,
+            is_all: false,
+            selected: Vec::new(),
+            fetched: 0,
+            together: Together::new(view, &query.columns)?,
+            ready: VecDeque::new(),
+        })
     }
 
     fn next(
@@ -182,16 +268,12 @@ impl SelectedRows {
             self.fetched = 0;
         }
         if self.ready.is_empty() && self.fetched < self.selected.len() {
-            let end = self.selected.len().min(self.fetched.saturating_add(self.together));
+            let end = self.selected.len().min(self.fetched.saturating_add(self.together.rows));
             let piece = self.selected.get(self.fetched..end).unwrap_or_default();
             let whole = fetch_rows(view, piece, &query.columns, control)?;
             self.fetched = end;
             let rows = whole.num_rows();
-            if self.has_text {
-                let fits = query.memory_bytes / SHARES / (batch_bytes(&whole) / rows.max(1)).max(1);
-                // Grows in steps, because the next rows may be longer.
-                self.together = fits.min(self.together.saturating_mul(8)).max(LEAST_TOGETHER);
-            }
+            self.together.adapt(&whole, query.memory_bytes / SHARES);
             self.ready.extend(
                 (0..rows)
                     .step_by(ORDERED_ROWS)

@@ -88,22 +88,20 @@ impl MergedScan {
         after: Option<&After>,
         control: Control,
     ) -> Result<Self> {
-        let sequence = view.sequence();
+        let within = predicates.int_bounds(view.schema.index());
+        let sequence = view.sequence_within(within);
         let in_sequence = sequence.is_some();
-        let order = sequence.unwrap_or_else(|| (0..view.runs().len()).collect());
+        let order = sequence.unwrap_or_else(|| view.runs_within(within));
         let position = match after {
             None => None,
             Some(after) => Some((after.index_value(&view)?, after.ordinal)),
         };
-        let index_range = predicates.int_range(view.schema.index());
         let mut cursors = Vec::with_capacity(order.len());
         for at in order {
             let run = view.run(at)?;
             let (least, greatest) = run.index_range();
-            let Range { start: mut next_row, end: end_row } = match index_range {
-                Some(range) => run.rows_within(&view.schema, range)?,
-                None => 0..run.row_count(),
-            };
+            let Range { start: mut next_row, end: end_row } =
+                run.rows_within(&view.schema, within)?;
             if let Some((value, ordinal)) = position {
                 next_row = next_row.max(rows_upto(&view, run, value, ordinal)?);
             }

@@ -1,10 +1,14 @@
 //! What is known of a table's columns without reading sealed rows, for planners of queries.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
-use super::view::{RunStorage, TableView};
+use super::view::{Run, RunStorage, TableView};
 use crate::arrow::array::Array;
 use crate::columnar::column_slice::{Level, array_extremes, nan_count};
+use crate::columnar::kernels::Extremes;
+use crate::columnar::segment::Totals;
 use crate::error::Result;
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::Number;
@@ -58,51 +62,125 @@ fn unknown(column: &Column) -> ColumnStatistics {
     }
 }
 
+/// What summaries and buffered rows show of a column of numbers. They count the rows that are
+/// deleted, too: no deleted row may change what is told.
+#[derive(Default)]
+struct Known {
+    nulls: LiveCount,
+    nans: LiveCount,
+    min: Option<Bound>,
+    max: Option<Bound>,
+}
+
+/// A count of rows that are not deleted.
+#[derive(Clone, Copy)]
+enum LiveCount {
+    Count(u64),
+    /// Some of the rows that were counted may be deleted.
+    Unknown,
+}
+
+/// An extreme, and whether a row that is not deleted has it.
+type Bound = (Level, bool);
+
+impl Default for LiveCount {
+    fn default() -> Self {
+        Self::Count(0)
+    }
+}
+
+impl LiveCount {
+    /// Adds the count of a run. Where none is stored, none is left.
+    fn add(&mut self, stored: u64, run: &Run) {
+        *self = match *self {
+            Self::Count(count) if stored == 0 || !run.has_dead() => Self::Count(count + stored),
+            _ => Self::Unknown,
+        };
+    }
+
+    fn count(self) -> Option<u64> {
+        match self {
+            Self::Count(count) => Some(count),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The better of two extremes; of equal ones, that of a row that is there.
+fn better(known: Option<Bound>, next: Bound, order: Ordering) -> Bound {
+    match known {
+        Some(known) if known.0 == next.0 => (known.0, known.1 || next.1),
+        Some(known) if next.0.partial_cmp(&known.0) != Some(order) => known,
+        _ => next,
+    }
+}
+
+/// The extremes of stored rows of a run.
+fn bounds(found: &Extremes<Level>, run: &Run) -> (Bound, Bound) {
+    let is_live = |row: usize| !run.live(row..row + 1).is_empty();
+    ((found.min, is_live(found.min_at)), (found.max, is_live(found.max_at)))
+}
+
+/// The extremes of a column of a segment.
+fn segment_bounds(run: &Run, position: usize, totals: &Totals) -> Result<Option<(Bound, Bound)>> {
+    if !run.has_dead() {
+        return Ok(totals.range.map(|(min, max)| ((min, true), (max, true))));
+    }
+    let summary = run.summary(position)?;
+    let found = summary.and_then(|summary| summary.extremes(0..summary.len()));
+    Ok(found.map(|found| bounds(&found, run)))
+}
+
+impl Known {
+    /// Adds the extremes of the stored rows of a run.
+    fn offer(&mut self, (min, max): (Bound, Bound)) {
+        self.min = Some(better(self.min, min, Ordering::Less));
+        self.max = Some(better(self.max, max, Ordering::Greater));
+    }
+}
+
 /// The statistics of a column of numbers.
 fn numbers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
-    let (mut nulls, mut nans, mut range) = (0, 0, None);
+    let mut known = Known::default();
     for run in view.runs() {
-        // Summaries count the rows that are deleted, too.
-        if run.has_dead() {
-            return Ok(unknown(column));
-        }
         if run.stored_column(position).is_none() {
-            nulls += run.live_count() as u64;
+            if let LiveCount::Count(count) = &mut known.nulls {
+                *count += run.live_count() as u64;
+            }
             continue;
         }
         let found = match run.stored() {
             RunStorage::Segment(_) => {
                 let Some(totals) = run.totals(position)? else { return Ok(unknown(column)) };
-                nulls += totals.nulls;
-                nans += totals.nans;
-                totals.range
+                known.nulls.add(totals.nulls, run);
+                known.nans.add(totals.nans, run);
+                segment_bounds(run, position, &totals)?
             }
-            RunStorage::Memory(run) => {
-                let array = run.batch().columns().get(position);
+            RunStorage::Memory(memory) => {
+                let array = memory.batch().columns().get(position);
                 let found = array.and_then(|array| array_extremes(array, 0, array.len()));
                 let (Some(array), Some(found)) = (array, found) else {
                     return Ok(unknown(column));
                 };
-                nulls += array.null_count() as u64;
-                nans += nan_count(array) as u64;
-                found.map(|found| (found.min, found.max))
+                known.nulls.add(array.null_count() as u64, run);
+                known.nans.add(nan_count(array) as u64, run);
+                found.map(|found| bounds(&found, run))
             }
         };
-        if let Some((min, max)) = found {
-            let (low, high): (Level, Level) = range.unwrap_or((min, max));
-            range = Some((low.least(min), high.greatest(max)));
+        if let Some(found) = found {
+            known.offer(found);
         }
     }
-    let number = |level| match level {
-        Level::Int(value) => Number::Int(value),
-        Level::Float(value) => Number::Float(value),
+    let number = |bound: Option<Bound>| match bound.filter(|(_, is_live)| *is_live)?.0 {
+        Level::Int(value) => Some(Number::Int(value)),
+        Level::Float(value) => Some(Number::Float(value)),
     };
     Ok(ColumnStatistics {
         name: column.name.clone(),
-        null_count: Some(nulls),
-        nan_count: Some(nans),
-        min: range.map(|(min, _)| number(min)),
-        max: range.map(|(_, max)| number(max)),
+        null_count: known.nulls.count(),
+        nan_count: known.nans.count(),
+        min: number(known.min),
+        max: number(known.max),
     })
 }
 

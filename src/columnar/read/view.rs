@@ -359,11 +359,9 @@ impl Run {
         schema: &TableSchema,
         (low, high): (i64, i64),
     ) -> Result<Range<usize>> {
-        let (least, greatest) = self.index_range();
-        let from = if low > least { self.rows_before(schema, low, false)? } else { 0 };
-        let to =
-            if high < greatest { self.rows_before(schema, high, true)? } else { self.row_count() };
-        Ok(from..to)
+        let from = self.rows_before(schema, low, false)?;
+        let to = self.rows_before(schema, high, true)?;
+        Ok(from..to.max(from))
     }
 
     /// The rows with this index value.
@@ -402,6 +400,14 @@ impl Run {
         or_equal: bool,
     ) -> Result<usize> {
         let before = |other: i64| other < value || (or_equal && other == value);
+        // Mostly the range of the index decides, which is known without the files.
+        let (least, greatest) = self.index_range();
+        if !before(least) {
+            return Ok(0);
+        }
+        if before(greatest) {
+            return Ok(self.row_count());
+        }
         match &self.stored {
             RunStorage::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
             RunStorage::Segment(_) => {
@@ -472,24 +478,27 @@ impl TableView {
         !self.runs.iter().all(Run::has_columns_of_table)
     }
 
-    /// Whether all stored rows have these columns.
-    pub(in crate::columnar) fn stores(&self, columns: &[usize]) -> bool {
-        let has = |run: &Run| columns.iter().all(|column| run.stored_column(*column).is_some());
-        self.runs.iter().all(has)
-    }
-
     pub(in crate::columnar) fn run(&self, at: usize) -> Result<&Run> {
         self.runs.get(at).ok_or_else(|| {
             Error::corrupt("internal error: a run outside of the view was requested; report it")
         })
     }
 
-    /// The runs in index order if they do not overlap, so that reading one after the other gives
-    /// the order of the whole table. Runs may share an index value if the earlier one was appended
-    /// first.
+    /// The runs whose index may have a value of this range, ascending by first ordinal.
+    pub(in crate::columnar) fn runs_within(&self, (low, high): (i64, i64)) -> Vec<usize> {
+        let is_within = |run: &Run| {
+            let (least, greatest) = run.index_range();
+            low <= high && low <= greatest && least <= high
+        };
+        (0..self.runs.len()).filter(|at| self.runs.get(*at).is_some_and(is_within)).collect()
+    }
+
+    /// The runs whose index may have a value of this range, in index order if they do not overlap,
+    /// so that reading one after the other gives the order of the whole table. Runs may share an
+    /// index value if the earlier one was appended first.
     #[must_use]
-    pub(in crate::columnar) fn sequence(&self) -> Option<Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.runs.len()).collect();
+    pub(in crate::columnar) fn sequence_within(&self, range: (i64, i64)) -> Option<Vec<usize>> {
+        let mut order = self.runs_within(range);
         order.sort_by_key(|&at| self.runs.get(at).map(|run| (run.index_range(), at)));
         let disjoint = order.windows(2).all(|pair| match pair {
             [before, after] => match (self.runs.get(*before), self.runs.get(*after)) {
@@ -507,7 +516,16 @@ impl TableView {
     /// The number of runs if they must be merged; 0 if they do not overlap.
     #[must_use]
     pub fn overlapping_runs(&self) -> usize {
-        if self.sequence().is_some() { 0 } else { self.runs.len() }
+        self.overlapping_within((i64::MIN, i64::MAX))
+    }
+
+    /// As [`Self::overlapping_runs`], of the runs whose index may have a value of this range.
+    #[must_use]
+    pub(crate) fn overlapping_within(&self, range: (i64, i64)) -> usize {
+        match self.sequence_within(range) {
+            Some(_) => 0,
+            None => self.runs_within(range).len(),
+        }
     }
 
     /// Append ordinals of the rows at these positions, in the same order.

@@ -112,10 +112,11 @@ proptest! {
         equal_width in prop_oneof![3 => Just(false), 1 => Just(true)],
         x in prop_oneof![4 => Just(0usize), 1 => Just(1), 1 => Just(4)],
         filter in 0usize..4,
+        deleted in deleted(4500, 300),
     ) {
         let all = table(rows, order, &shapes, intervals);
         let appends: Vec<Vec<Cells>> = all.chunks(rows.div_ceil(parts)).map(<[Cells]>::to_vec).collect();
-        let fixture = fixture(DataType::Int64, &appends, &sealed);
+        let fixture = fixture(DataType::Int64, &appends, &sealed).without(&deleted);
         let test = |column: &str, operation, value: String| ColumnFilter {
             column: column.to_owned(), operation, value: Some(value),
         };

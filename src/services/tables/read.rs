@@ -177,7 +177,8 @@ pub(in crate::services) fn explain<A: Access>(
     request: &QueryTableDataRequest,
 ) -> Result<TablePlan> {
     let (view, query) = page_query(access, id, request)?;
-    let order = match view.overlapping_runs() {
+    let within = query.predicates.int_bounds(view.schema.index());
+    let order = match view.overlapping_within(within) {
         _ if !query.is_index_order(&view) => {
             let term = |term: &OrderColumn| {
                 let name = &view.schema.column(term.column)?.name;

@@ -440,3 +440,28 @@ fn the_space_of_dropped_columns_is_given_back() {
     assert!(less * 100 < whole * 65, "{less} of {whole} bytes");
     is_whole(&store);
 }
+
+/// Segments without a column have no summary of it, and its nulls are no extremes.
+#[test]
+fn a_decimation_finds_the_extremes_of_a_column_that_was_added_later() {
+    let (store, session) = opened(&Arc::new(MemoryDisk::new()));
+    let id = create(&session);
+    append(&session, &id, 0..3_000, &[("v", 1.0), ("w", 1.0)]);
+    tidy(&store);
+    add(&session, &id, &["x"]);
+    append(&session, &id, 3_000..6_000, &[("v", 1.0), ("x", -1.0)]);
+    for is_tidy in [false, true] {
+        if is_tidy {
+            tidy(&store);
+        }
+        let kept = |method: DecimationMethod| {
+            let options = DecimationOptions::default().y_columns(["x"]).intervals(4).method(method);
+            let request = QueryDecimatedDataRequest::new().columns(["t"]).decimation(options);
+            let answer = session.query_decimated_data(&id, request).unwrap();
+            int64_values(&answer.frame.batches[0], 0).to_vec()
+        };
+        assert_eq!(kept(DecimationMethod::MaxMin), [3_000, 4_499, 4_500, 5_999]);
+        let ends = [0, 1_499, 1_500, 2_999, 3_000, 4_499, 4_500, 5_999];
+        assert_eq!(kept(DecimationMethod::EntryExit), ends);
+    }
+}

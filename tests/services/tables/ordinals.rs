@@ -210,10 +210,35 @@ fn deleted_rows_are_neither_exported_nor_counted() {
             if t.min.is_some() {
                 known_again += 1;
                 assert_eq!(t.min, number(left.iter().min_by_key(|(_, t)| t)), "{range:?}");
+            }
+            if t.max.is_some() {
                 assert_eq!(t.max, number(left.iter().max_by_key(|(_, t)| t)), "{range:?}");
             }
             store.maintain(&Control::default()).unwrap();
         }
     }
     assert!(known_again > 0, "rewritten segments have statistics");
+}
+
+/// What is zero among all stored rows is zero among those that are left, and an extreme is known if
+/// its row is left.
+#[test]
+fn a_deleted_row_leaves_what_it_does_not_change_known() {
+    for nan in [false, true] {
+        let (store, session, id, _) = filled(nan);
+        let delete = |from: i64, before: i64| {
+            let request = DeleteRowsRequest::new()
+                .index_from(from.to_string())
+                .index_before(before.to_string());
+            session.delete_rows(&id, request).unwrap();
+            session.table_statistics(&id).unwrap().columns
+        };
+        store.maintain(&Control::default()).unwrap();
+        let known = delete(5, 6);
+        let ends = |known: &[stationdb::tables::ColumnStatistics]| (known[0].min, known[0].max);
+        assert_eq!(ends(&known), (Some(Number::Int(0)), Some(Number::Int(649))));
+        assert_eq!(known[1].nan_count == Some(0), !nan);
+        assert_eq!(ends(&delete(649, 650)), (Some(Number::Int(0)), None));
+        assert_eq!(ends(&delete(0, 1)), (None, None));
+    }
 }

@@ -291,6 +291,9 @@ fn plans_tell_what_is_touched() {
     assert_eq!(plan.order, "merged from 3 overlapping runs");
     assert!(plan.to_string().contains("2 of 2 segments"), "{plan}");
     assert_eq!(serde_json::to_value(&plan).unwrap()["rowsPassed"], 24_503);
+    let plan = explain(&[("t", Op::GreaterThan, "24400"), ("n", Op::LessThan, "24450")], None);
+    assert_eq!(plan.order, "in the order of the index", "one run is within the range");
+    assert_eq!((plan.touched.segments_pruned, plan.touched.rows_passed), (2, 49));
 }
 
 #[test]
