@@ -63,9 +63,13 @@ pub struct SetFlags {
     /// Bytes a second that are written to the set at most.
     #[arg(long, value_name = "BYTES", requires = "set")]
     pub bytes_per_second: Option<u64>,
-    /// Then keeps the last backup of so many days, weeks and months, as 7,4,12.
+    /// Then keeps the last backup of so many days, weeks and months, as 7,4,12. A set without room
+    /// is pruned first.
     #[arg(long, value_name = "DAYS,WEEKS,MONTHS", value_delimiter = ',', requires = "set")]
     pub keep: Vec<u32>,
+    /// Refuses a directory that has no set yet, as when the stick is not there.
+    #[arg(long, requires = "set")]
+    pub existing: bool,
 }
 
 /// What is done with the backups of a set.
@@ -260,8 +264,8 @@ Examples:
     Export(Export),
     /// Reads files, each all or none: rows into a table, and records of tests as test results.
     ///
-    /// The format of a file is found by its first bytes, then by its name. A directory stands for the
-    /// files in it. A file that is refused does not keep the others out; the exit code tells.
+    /// The format of a file is found by its first bytes, then by its name. A directory stands for
+    /// the files in it. A file that is refused does not keep the others out; the exit code tells.
     #[command(after_help = "\
 Examples:
   import loop.csv --index t
@@ -270,7 +274,8 @@ Examples:
   import results/SN-1.json results/SN-2.json
   import day/ --recursive --json")]
     Import(Box<Import>),
-    /// Plots columns of a table, decimated: every extreme is kept; or a measurement of test results.
+    /// Plots columns of a table, decimated: every extreme is kept; or a measurement of test
+    /// results.
     #[command(after_help = "\
 Examples:
   plot Loop --y volts
@@ -322,8 +327,8 @@ Examples:
     },
     /// Copies the store into a directory, which is again a store.
     ///
-    /// Files that an earlier backup in the directory has already are kept. With --set, the directory
-    /// is a set of many backups, to which one is added.
+    /// Files that an earlier backup in the directory has already are kept. With --set, the
+    /// directory is a set of many backups, to which one is added.
     Backup {
         /// Directory of the backup: missing, empty, or an earlier backup of this store.
         target: PathBuf,
@@ -714,8 +719,8 @@ pub struct SeriesFlags {
 #[derive(Debug, Flags)]
 pub struct Yield {
     /// What the results are grouped by: partNumber, programName, operator, systemId, hostName,
-    /// workspace, productFamily, properties.KEY; and of their start hour, day, week, month, quarter,
-    /// year, shift.
+    /// workspace, productFamily, properties.KEY; and of their start hour, day, week, month,
+    /// quarter, year, shift.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     pub by: Vec<String>,
     /// Zone of days, weeks and shifts: UTC, +02:00 or Europe/Berlin [default: UTC].

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{
-    Error, ErrorKind, RestorePoint, SetBackup, SetBackupOptions, SetReport, SetRetention, Store,
+    Error, ErrorKind, PruneReport, RestorePoint, SetBackup, SetBackupOptions, SetReport,
+    SetRetention, Store,
 };
 
 use super::upkeep::{self, copied, judge, tell};
@@ -29,9 +30,13 @@ pub fn backup(desk: &Desk, output: Output, set: &Path, asked: &SetFlags) -> Outc
     if let Some(rate) = asked.bytes_per_second {
         options = options.bytes_per_second(rate);
     }
+    if asked.existing {
+        options = options.must_exist();
+    }
     let (bar, control) = Bar::new(desk.interrupt.control(), "backing up", None);
-    let report = desk.store.backup_to_set(set, &options, &control)?;
-    let pruned = retention.map(|keep| Store::prune_set(set, keep, &control)).transpose()?;
+    let back_up = || desk.store.backup_to_set(set, &options, &control);
+    let prune = || retention.map(|keep| Store::prune_set(set, keep, &control)).transpose();
+    let (report, pruned) = with_room(back_up, prune)?;
     drop(bar);
     let mut message = format!(
         "backed up to {} as backup {}: {} bytes written; {} files, {} of them new",
@@ -59,6 +64,28 @@ pub fn backup(desk: &Desk, output: Output, set: &Path, asked: &SetFlags) -> Outc
             format!("the backup was made, but not all of the set is well: {problem}"),
         )),
     }
+}
+
+/// Makes a backup and prunes the set. When the set has no room, it is pruned before, and the backup
+/// is made once more.
+fn with_room<B>(
+    back_up: impl Fn() -> Result<B, Error>,
+    prune: impl Fn() -> Result<Option<PruneReport>, Error>,
+) -> Result<(B, Option<PruneReport>), Error> {
+    let (report, before) = match back_up() {
+        Err(full) if full.kind() == ErrorKind::NoSpace => match prune()? {
+            None => return Err(full),
+            Some(before) => (back_up()?, Some(before)),
+        },
+        made => (made?, None),
+    };
+    let mut pruned = prune()?;
+    if let (Some(pruned), Some(before)) = (&mut pruned, before) {
+        pruned.removed.splice(0..0, before.removed);
+        pruned.files += before.files;
+        pruned.bytes += before.bytes;
+    }
+    Ok((report, pruned))
 }
 
 /// How many days, weeks and months keep a backup.
@@ -191,4 +218,47 @@ pub fn repair(desk: &Desk, output: Output, set: &Path) -> Outcome {
     }
     output.report(&message, &to_value(&report).unwrap_or_default())?;
     judge(&report.findings, report.findings_left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A set that is full is pruned, and then the backup is made once more.
+    #[test]
+    fn a_full_set_is_pruned_before_the_backup_is_made_again() {
+        let (tried, pruned) = (Cell::new(0), Cell::new(0));
+        let run = |full: u32, removes: bool| {
+            tried.set(0);
+            pruned.set(0);
+            let back_up = || {
+                tried.set(tried.get() + 1);
+                if tried.get() <= full {
+                    return Err(Error::new(ErrorKind::NoSpace, "full"));
+                }
+                Ok(tried.get())
+            };
+            let prune = || {
+                pruned.set(pruned.get() + 1);
+                let mut report = PruneReport::default();
+                report.removed.push(pruned.get());
+                report.bytes = 10;
+                Ok(removes.then_some(report))
+            };
+            let done = with_room(back_up, prune);
+            (done.map_err(|error| error.kind()), tried.get(), pruned.get())
+        };
+        let (done, ..) = run(0, true);
+        assert_eq!(done.unwrap().1.unwrap().removed, [1]);
+        let (done, tries, prunings) = run(1, true);
+        let told = done.unwrap().1.unwrap();
+        assert_eq!((tries, prunings, told.removed, told.bytes), (2, 2, vec![1, 2], 20));
+        // Without a retention nothing may be removed, and one try is enough then.
+        let (done, tries, _) = run(1, false);
+        assert_eq!((done.unwrap_err(), tries), (ErrorKind::NoSpace, 1));
+        let (done, tries, _) = run(2, true);
+        assert_eq!((done.unwrap_err(), tries), (ErrorKind::NoSpace, 2));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use stationdb::prelude::*;
 use stationdb::products::CreateProductRequest;
@@ -47,6 +48,12 @@ fn commands_that_read_see_the_newest_commit() {
     ];
     for reader in readers {
         bench.good(reader);
+    }
+    // The owner learns how the backup ended, and nothing of those who looked is left.
+    let until = Instant::now() + Duration::from_secs(60);
+    while store.status().unwrap().backup.last_success.is_none() {
+        assert!(Instant::now() < until, "{:?}", store.status());
+        std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(bench.path("store/views").read_dir().unwrap().count(), 0);
     drop(session);

@@ -23,12 +23,18 @@ fn backups_of_a_set_are_listed_restored_verified_and_removed() {
     let bench = Bench::new();
     let directory = bench.directory.path();
     let shell = |arguments: &[&str]| run(program(directory).args(arguments));
+    // The stick is not there: no set is made in its place.
+    let text = bench.run(&["backup", "stick", "--set", "--existing"]).bad(5);
+    assert!(text.contains("there is no directory") && !bench.path("stick").exists(), "{text}");
+    assert!(bench.good(&["status"]).contains("BACKUP_FAILED: "));
     let said = bench.good(&["backup", "stick", "--set"]);
     assert!(said.starts_with("backed up to stick as backup 1: "), "{said}");
+    assert!(!bench.good(&["status"]).contains("BACKUP_FAILED"));
     let before = bench.good(&["ls", "products", "--json"]);
     std::fs::write(bench.path("a.csv"), "t,v\n1,2\n").unwrap();
     bench.good(&["import", "a.csv", "--name", "New"]);
-    let report = bench.json(&["backup", "stick", "--set", "--bytes-per-second", "100000000"]);
+    let fast = ["--existing", "--bytes-per-second", "100000000"];
+    let report = bench.json(&[["backup", "stick", "--set"], fast].concat());
     assert_eq!(report["backup"], 2, "{report}");
     assert!(report["writtenBytes"].as_u64() > Some(0), "{report}");
     // Needs no store.
