@@ -152,9 +152,9 @@ def test_types_that_fit_are_converted(
 @pytest.mark.parametrize(
     ("kind", "arrow", "values", "told"),
     [
-        ("INT64", pa.float64(), [1.0, 2.0], "Float64"),
         ("INT32", pa.int64(), [1, 2**40], "row 1"),
-        ("FLOAT64", pa.int64(), [1, 2], "Int64"),
+        ("FLOAT64", pa.int64(), [1, 2**53 + 1], "row 1"),
+        ("INT64", pa.float64(), [1.0, 0.5], "row 1"),
         ("STRING", pa.int64(), [1, 2], "Int64"),
         ("STRING", pa.binary(), [b"a", b"b"], "Binary"),
         ("BOOL", pa.int8(), [0, 1], "Int8"),

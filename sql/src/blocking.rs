@@ -163,7 +163,7 @@ impl Statement {
         asked: Asked,
         control: &Control,
     ) -> Result<Self> {
-        let control = part_of(control);
+        let control = control.part().without_progress();
         let (session, options) = (session.with_control(&control), asked.options.clone());
         let context = async move { context_with(&session, &options) };
         Self::start(context, statement, asked, control)
@@ -180,7 +180,7 @@ impl Statement {
         asked: Asked,
         control: &Control,
     ) -> Result<Self> {
-        Self::start(context, statement, asked, part_of(control))
+        Self::start(context, statement, asked, control.part().without_progress())
     }
 
     fn start(
@@ -291,18 +291,6 @@ impl Drop for Statement {
     }
 }
 
-/// A control that ends with `whole`, and can be cancelled alone.
-fn part_of(whole: &Control) -> Control {
-    let outer = whole.clone();
-    let is_cancelled =
-        move || outer.check().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
-    let part = Control::default().with_poll(is_cancelled);
-    match whole.deadline() {
-        Some(deadline) => part.with_deadline(deadline),
-        None => part,
-    }
-}
-
 impl Sql {
     /// As [`prepare`](Self::prepare), with an error of the library.
     ///
@@ -347,7 +335,7 @@ impl Prepared {
         kept: Option<Box<dyn Any + Send>>,
         control: &Control,
     ) -> Result<Statement> {
-        let mut control = part_of(control);
+        let mut control = control.part().without_progress();
         let own = self.time().and_then(|time| Instant::now().checked_add(time));
         if let Some(until) = own.into_iter().chain(control.deadline()).min() {
             control = control.with_deadline(until);

@@ -187,8 +187,8 @@ impl TableCache {
         HeldSegments { held: self.held.clone(), ids }
     }
 
-    /// Closes the segment whose file at `path` is about to be removed. Returns false if a reader has
-    /// it in use: then the file must stay.
+    /// Closes the segment whose file at `path` is about to be removed. Returns false if a reader
+    /// has it in use: then the file must stay.
     ///
     /// No snapshot that names the segment may be alive, so that nobody opens it meanwhile.
     pub(crate) fn release(&self, path: &str) -> bool {
