@@ -139,11 +139,11 @@ pub(super) fn mergeable(
             return Some(at..end);
         }
     }
-    // At least `least` neighbours that have so many rows each.
-    let neighbours = |rows: Range<u64>, least: usize| {
+    // From `least` to `most` neighbours that have so many rows each.
+    let neighbours = |rows: Range<u64>, least: usize, most: usize| {
         (0..metas.len()).find_map(|at| {
             let in_rows = |meta: &&SegmentMeta| rows.contains(&meta.row_count);
-            let mut count = metas.iter().skip(at).take_while(in_rows).count();
+            let mut count = metas.iter().skip(at).take_while(in_rows).count().min(most);
             while count >= least
                 && ordinals(at, at + count).is_none_or(|count| count >= SEGMENT_ROWS)
             {
@@ -152,9 +152,10 @@ pub(super) fn mergeable(
             (count >= least).then_some(at..at + count)
         })
     };
-    neighbours(0..SMALL_SEGMENT_ROWS, small_count)
+    let medium = SMALL_SEGMENT_ROWS..MEDIUM_SEGMENT_ROWS;
+    neighbours(0..SMALL_SEGMENT_ROWS, small_count, usize::MAX)
         .or_else(|| one_with(DELETED_SHARE))
-        .or_else(|| neighbours(SMALL_SEGMENT_ROWS..MEDIUM_SEGMENT_ROWS, SMALL_SEGMENTS))
+        .or_else(|| neighbours(medium, SMALL_SEGMENTS, SMALL_SEGMENTS))
 }
 
 /// Number of small neighbours of this table that are merged although they do not overlap.

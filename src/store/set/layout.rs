@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::disk::{DiskFile, Mode, SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{directory, format};
 
@@ -105,11 +105,9 @@ impl Set {
 
     /// Whether the set has nothing that a backup would need.
     fn is_bare(&self) -> Result<bool> {
-        let has_objects = match self.disk.list(OBJECTS) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-            entries => !entries.map_err(failed("listing objects"))?.is_empty(),
-        };
-        Ok(!has_objects && self.numbered(RECORDS)?.is_empty())
+        // Directories stay when their last object goes.
+        let objects = walk(&*self.disk, OBJECTS).map_err(failed("listing objects"))?;
+        Ok(objects.is_empty() && self.numbered(RECORDS)?.is_empty())
     }
 
     /// Opens a set that is there, to remove from it.

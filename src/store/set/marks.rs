@@ -79,6 +79,18 @@ impl Marks {
         Ok(())
     }
 
+    /// Takes the marks of all files away but of those for which `is_damaged` is true.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn keep(&mut self, set: &Set, is_damaged: impl Fn(&str) -> bool) -> Result<()> {
+        let sound = self.0.iter().map(|name| path_of(name)).filter(|path| !is_damaged(path));
+        for path in sound.collect::<Vec<_>>() {
+            self.remove(set, &path)?;
+        }
+        Ok(())
+    }
+
     /// Takes the marks of files away that are gone.
     ///
     /// # Errors

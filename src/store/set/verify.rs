@@ -30,6 +30,8 @@ const NOT_MARKED: &str = "the set takes no writes, so the next backup does not k
                           backups named need the rest of it";
 const UNREADABLE: &str = "remove this file from the set: the backup cannot be restored, and while \
                           it is there no space is given back";
+const NONE_READABLE: &str = "back up again, and then remove this file from the set: the backup \
+                             cannot be restored, and a set without manifests takes no backup";
 const UNREAD: &str = "verify again, on another machine if need be; keep the file, because it may \
                       be whole";
 const OTHER_BUILD: &str = "restore this backup with the build that the message names; keep the \
@@ -117,10 +119,12 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     if set.has_lost_manifests()? {
         report.find(BACKUPS, "the manifests of all backups", LOST_MANIFESTS, BEGIN_ANEW);
     }
+    let all_read = manifests.unreadable.is_empty();
     for (backup, error) in manifests.unreadable {
         let action = match error.kind() {
             ErrorKind::NewerFormat | ErrorKind::OlderFormat => OTHER_BUILD,
             ErrorKind::Io => UNREAD,
+            _ if manifests.readable.is_empty() => NONE_READABLE,
             _ => UNREADABLE,
         };
         let error = match action {
@@ -133,6 +137,11 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     let Check { damage, files, bytes, unread, .. } = check;
     unread.end()?;
     let mut marks = Marks::of(&set)?;
+    if all_read {
+        // Whatever is needed was read: a mark that is left is of what was repaired, or of a read
+        // that failed once. A set that takes no writes keeps it.
+        let _ = marks.keep(&set, |path| damage.keys().any(|(file, _)| file == path));
+    }
     for ((file, problem), needed_by) in &damage {
         let ids: Vec<String> = needed_by.iter().map(u64::to_string).collect();
         let is_there = !matches!(set.disk.exists(file), Ok(false));

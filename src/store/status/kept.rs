@@ -284,7 +284,11 @@ impl Keeper {
     pub(in crate::store) fn take_note(&self, now: DateTime<Utc>) {
         let Some(disk) = &self.disk else { return };
         // A note that cannot be read is of no use.
-        if let Ok(Some(outcome)) = guarded("taking a note", || note::take(disk)) {
+        let Ok(Some(outcome)) = guarded("taking a note", || note::take(disk)) else { return };
+        // The owner may have made a backup since. A time ahead of the clock tells nothing.
+        let last = self.kept().backup.last.and_then(|last| last.ended_at);
+        let is_old = last.is_some_and(|last| last <= now && outcome.ended_at <= Some(last));
+        if !is_old {
             self.keep(Activity::Backup, outcome, now);
         }
     }
@@ -311,5 +315,41 @@ impl Keeper {
         let kept = self.kept();
         guarded("writing STATUS", || write(disk, STATUS, NEW_STATUS, &kept))
             .inspect_err(|_| self.is_dirty.store(true, Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::disk::{Disk as _, MemoryDisk};
+
+    /// A backup of a process that looks, which the owner hears of late, takes back nothing that the
+    /// owner found since.
+    #[test]
+    fn an_old_note_tells_nothing() {
+        let disk: SharedDisk = Arc::new(MemoryDisk::default());
+        disk.create_dir_all("views").unwrap();
+        let at = |day| DateTime::from_timestamp(day * 86_400, 0).unwrap();
+        let note = |day| {
+            let outcome = Outcome {
+                result: OutcomeResult::Succeeded,
+                ended_at: Some(at(day)),
+                findings: 0,
+                message: String::new(),
+            };
+            write(&disk, "views/backup-outcome", "views/backup-outcome.new", &outcome).unwrap();
+        };
+        let keeper = Keeper::open(&disk, false, at(1));
+        keeper.record_outcome(Activity::Backup, at(3), &Ok(()), |()| (1, "damage".to_owned()));
+        note(2);
+        keeper.take_note(at(4));
+        let kept = keeper.kept();
+        assert!(kept.damage.backup.is_some() && kept.backed_up_at.is_none(), "{kept:?}");
+        note(4);
+        keeper.take_note(at(5));
+        let kept = keeper.kept();
+        assert!(kept.damage.backup.is_none() && kept.backed_up_at == Some(at(4)), "{kept:?}");
     }
 }

@@ -181,6 +181,40 @@ fn a_medium_that_is_gone_is_no_damage() {
     assert_eq!(back_up(&store, &set).unwrap().files_sent, 0);
 }
 
+/// A read that failed once leaves no mark behind the next verification.
+#[test]
+fn a_mark_goes_when_its_file_is_sound() {
+    let (_store, disk, ..) = before_the_second();
+    let set: SharedDisk = Arc::new(disk.clone());
+    let marks = || set.list("damaged").unwrap().len();
+    disk.inject(Pick::kind(OpKind::Read).on_path(&pack_path(1)), Fault::Io);
+    let told = Store::verify_set_disk(&set, &control());
+    disk.heal();
+    // One bad place, or a medium that seems to be gone.
+    assert!(told.is_err() || marks() == 1, "{told:?}");
+    flip(&*set, &pack_path(1), 60);
+    assert!(!Store::verify_set_disk(&set, &control()).unwrap().is_sound());
+    assert_eq!(marks(), 1);
+    flip(&*set, &pack_path(1), 60);
+    assert!(Store::verify_set_disk(&set, &control()).unwrap().is_sound());
+    assert_eq!(marks(), 0);
+}
+
+/// Without any manifest a set takes no backup, so the last one goes after the next backup.
+#[test]
+fn the_only_manifest_is_removed_after_the_next_backup() {
+    let (store, disk, ..) = before_the_second();
+    let set: SharedDisk = Arc::new(disk);
+    flip(&*set, &manifest_path(1), 40);
+    let told = Store::verify_set_disk(&set, &control()).unwrap();
+    assert_eq!(told.findings[0].file, manifest_path(1), "{told:?}");
+    assert!(told.findings[0].action.starts_with("back up again, and then remove"), "{told:?}");
+    back_up(&store, &set).unwrap();
+    set.remove_file(&manifest_path(1)).unwrap();
+    assert!(Store::verify_set_disk(&set, &control()).unwrap().is_sound());
+    back_up(&store, &set).unwrap();
+}
+
 /// A backup of another build is not advised to be removed.
 #[test]
 fn a_backup_of_another_build_is_kept() {
