@@ -160,7 +160,7 @@ MISTAKES: list[Mistake] = [
     ("periods in Arrow", lambda p: p.loop.append(pyarrow.Table.from_pandas(pd.DataFrame({"t": pd.period_range("2024", periods=1, freq="D"), "volts": [1.0]}))), Invalid, "to_timestamp"),
     ("unnamed pandas index", lambda p: p.loop.append(pd.DataFrame({"volts": [1.0]}, index=[5])), Invalid, "rename_axis"),
     ("pandas column of numbers", lambda p: p.loop.append(pd.DataFrame([[1, 2.0]])), Invalid, "frame.columns"),
-    ("float index of an append", lambda p: p.loop.append({"t": T * 1.0, "volts": T * 1.0}), Invalid, "INT64"),
+    ("float index of an append", lambda p: p.loop.append({"t": T + 0.5, "volts": T * 1.0}), Invalid, "INT64"),
     ("a lone surrogate", lambda p: p.typed("STRING").append({"t": [1], "v": ["\ud800"]}), Invalid, "row 0"),
     ("closed table", Place.ended, errors.ConflictError, "closed"),
     ("column with a key of a number", lambda p: p.loop.append({1: [1]}), Invalid, "texts"),

@@ -323,7 +323,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::disk::{Disk as _, MemoryDisk};
+    use crate::disk::MemoryDisk;
 
     /// A backup of a process that looks, which the owner hears of late, takes back nothing that the
     /// owner found since.
@@ -331,7 +331,7 @@ mod tests {
     fn an_old_note_tells_nothing() {
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
         disk.create_dir_all("views").unwrap();
-        let at = |day| DateTime::from_timestamp(day * 86_400, 0).unwrap();
+        let at = |day: i64| DateTime::from_timestamp(day * 86_400, 0).unwrap();
         let note = |day| {
             let outcome = Outcome {
                 result: OutcomeResult::Succeeded,
