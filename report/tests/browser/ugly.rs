@@ -19,7 +19,7 @@ use stationdb_report::{
 };
 
 use crate::checks::is_laid_out_well;
-use crate::driver::{Browser, each_engine};
+use crate::driver::{Browser, each_engine, each_engine_at_night};
 use crate::stores::Bench;
 
 const NAMES: [&str; 6] = [
@@ -148,7 +148,7 @@ fn ugly_tables_are_drawn_as_well_as_others() {
         (name, bench.write(&format!("{}.html", name.replace(' ', "-")), &page))
     });
     let pages: Vec<_> = pages.collect();
-    each_engine(|browser| {
+    each_engine_at_night(|browser| {
         for (name, path) in &pages {
             browser.show_page(path);
             is_used(browser, name);
@@ -422,7 +422,7 @@ fn ugly_results_are_shown_as_well_as_others() {
     let pages = pages.map(|(name, page)| {
         (name, bench.write(&format!("ugly-{}.html", name.replace(' ', "-")), &page))
     });
-    each_engine(|browser| {
+    each_engine_at_night(|browser| {
         for (name, path) in &pages {
             browser.show_page(path);
             is_laid_out_well(browser, name);

@@ -16,7 +16,7 @@ use stationdb::serde_json::{self, Value, json};
 
 pub use engine::{Engine, engines};
 use engine::{Running, Wire, console_of_webkit};
-pub use shared::each_engine;
+pub use shared::{each_engine, each_engine_at_night};
 
 /// One browser, which is closed with this.
 pub struct Browser {

@@ -6,6 +6,7 @@ use stationdb::serde_json::json;
 
 use super::Browser;
 use super::engine::{Engine, engines};
+use crate::sizes;
 
 /// The browsers that no test has, and how many tests there are.
 struct Shared {
@@ -60,8 +61,17 @@ fn give_back(browser: Browser) {
 
 /// Runs a test in a browser of each engine, one after the other.
 pub fn each_engine(test: impl Fn(&Browser)) {
+    in_engines(usize::MAX, test);
+}
+
+/// As [`each_engine`] at night; with each change in the first engine alone, because it takes long.
+pub fn each_engine_at_night(test: impl Fn(&Browser)) {
+    in_engines(if sizes::does("report_compared") { usize::MAX } else { 1 }, test);
+}
+
+fn in_engines(most: usize, test: impl Fn(&Browser)) {
     let _running = Test::begin();
-    for engine in engines() {
+    for engine in engines().into_iter().take(most) {
         let browser = take(engine);
         test(&browser);
         browser.says_nothing();
