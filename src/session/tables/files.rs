@@ -44,7 +44,7 @@ impl SegmentFiles {
     ) -> io::Result<Box<dyn DiskFile>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let file =
-            SegmentFile { files: self.clone(), number, disk: disk.clone(), path: path.to_owned() };
+            PooledFile { files: self.clone(), number, disk: disk.clone(), path: path.to_owned() };
         file.file()?;
         Ok(Box::new(file))
     }
@@ -57,14 +57,14 @@ impl SegmentFiles {
 
 /// A file for reading, which is open while it is read, and at most until others need its place.
 #[derive(Debug)]
-struct SegmentFile {
+struct PooledFile {
     files: Arc<SegmentFiles>,
     number: u64,
     disk: SharedDisk,
     path: String,
 }
 
-impl SegmentFile {
+impl PooledFile {
     fn file(&self) -> io::Result<Arc<dyn DiskFile>> {
         if let Some(file) = self.files.open.get(&self.number) {
             return Ok(file);
@@ -85,13 +85,13 @@ impl SegmentFile {
     }
 }
 
-impl Drop for SegmentFile {
+impl Drop for PooledFile {
     fn drop(&mut self) {
         self.files.open.remove(&self.number);
     }
 }
 
-impl DiskFile for SegmentFile {
+impl DiskFile for PooledFile {
     fn len(&self) -> io::Result<u64> {
         self.file()?.len()
     }
