@@ -176,16 +176,17 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Calls `f` with entry, record key, included values and workspace of each entry of an index,
-    /// in order, until it returns false. Values that were too long are `None`. A second thread
-    /// reads parts of many entries.
+    /// Calls `f` with entry, record key, included values and workspace of each entry of an index
+    /// that starts with `prefix`, in order, until it returns false. Values that were too long are
+    /// `None`. A second thread reads parts of many entries.
     pub(crate) fn index_pass(
         &self,
         kind: Kind,
         index: u8,
+        prefix: &[u8],
         mut f: impl FnMut(&[u8], RecordKey, Option<&[u8]>, &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let prefix = index_prefix(kind, index, &[]);
+        let prefix = index_prefix(kind, index, prefix);
         pass::each_entry(self.source, &prefix, &mut |bytes, value| {
             let Some((entry, key)) = split_index_key(kind, bytes) else { return Ok(true) };
             let (included, workspace) = split_entry_value(value);
@@ -232,6 +233,14 @@ impl<'a> View<'a> {
             &index_prefix(kind, index, to),
             most,
         )
+    }
+
+    /// The number of entries of an index that start with `prefix`, whoever may see them.
+    pub(crate) fn count_with_prefix(&self, kind: Kind, index: u8, prefix: &[u8]) -> Result<u64> {
+        let from = index_prefix(kind, index, prefix);
+        // No key of an entry starts with ff.
+        let to = key::after_prefix(&from).unwrap_or_else(|| vec![0xff]);
+        self.source.count_entries(&from, &to, u64::MAX)
     }
 
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it

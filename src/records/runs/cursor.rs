@@ -183,6 +183,8 @@ pub(in crate::records) struct Merged<'a> {
     back: Option<bool>,
     /// Inputs that are not at their end, with their numbers; the next one is last.
     inputs: Vec<(usize, Input<'a>)>,
+    /// Whether the next two inputs are at the same key.
+    is_tied: bool,
     key: Vec<u8>,
     value: Vec<u8>,
     /// Number of entries of the inputs that were read.
@@ -207,6 +209,7 @@ impl<'a> Merged<'a> {
             to: to.map(|to| to.max(from).to_vec()),
             back: None,
             inputs: Vec::new(),
+            is_tied: false,
             key: Vec::new(),
             value: Vec::new(),
             consumed: 0,
@@ -239,6 +242,7 @@ impl<'a> Merged<'a> {
         }
         self.inputs = inputs.into_iter().enumerate().collect();
         self.inputs.sort_by(|one, other| order(other, one, back));
+        self.is_tied = self.compare_next();
         Ok(())
     }
 
@@ -248,20 +252,37 @@ impl<'a> Merged<'a> {
         let Some((_, last)) = self.inputs.last_mut() else { return Ok(()) };
         if !last.advance(back)? {
             self.inputs.pop();
+            self.is_tied = self.compare_next();
             return Ok(());
         }
-        let mut at = self.inputs.len() - 1;
+        let last = self.inputs.len() - 1;
+        let mut at = last;
         while at > 0 {
             let (Some(one), Some(below)) = (self.inputs.get(at), self.inputs.get(at - 1)) else {
                 break;
             };
-            if order(one, below, back) == Ordering::Less {
+            let keys = key_order(one, below, back);
+            if keys.then(one.0.cmp(&below.0)) == Ordering::Less {
+                self.is_tied = keys == Ordering::Equal;
                 break;
             }
             self.inputs.swap(at, at - 1);
             at -= 1;
         }
+        if at < last {
+            self.is_tied = self.compare_next();
+        } else if at == 0 {
+            self.is_tied = false;
+        }
         Ok(())
+    }
+
+    /// Whether the next two inputs are at the same key.
+    fn compare_next(&self) -> bool {
+        match self.inputs.as_slice() {
+            [.., (_, below), (_, next)] => next.key() == below.key(),
+            _ => false,
+        }
     }
 
     /// Whether the next key is still in the range.
@@ -310,14 +331,17 @@ impl<'a> Merged<'a> {
 
     /// Calls `f` with the next entry whose key exists; returns false at the end.
     pub(in crate::records) fn visit(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
-        // A single input has each key only once, so its entries need no merging and are not copied.
-        while let (true, [(_, only)]) = (self.back.is_some(), self.inputs.as_slice()) {
-            if !self.is_inside(only.key()) {
+        // An input has each key only once. So an entry whose key no other input is at needs no
+        // merging, and is not copied.
+        while let (true, false, Some((_, next))) =
+            (self.back.is_some(), self.is_tied, self.inputs.last())
+        {
+            if !self.is_inside(next.key()) {
                 self.inputs.clear();
                 return Ok(false);
             }
-            if only.mark().after {
-                f(only.key(), only.value()?);
+            if next.mark().after {
+                f(next.key(), next.value()?);
                 self.advance(back)?;
                 return Ok(true);
             }
@@ -336,7 +360,10 @@ impl<'a> Merged<'a> {
 /// Which input is next: the one with the smaller key, or with the greater one backwards; for equal
 /// keys, the newer input.
 fn order(one: &(usize, Input<'_>), other: &(usize, Input<'_>), back: bool) -> Ordering {
+    key_order(one, other, back).then(one.0.cmp(&other.0))
+}
+
+fn key_order(one: &(usize, Input<'_>), other: &(usize, Input<'_>), back: bool) -> Ordering {
     let keys = one.1.key().cmp(other.1.key());
-    let keys = if back { keys.reverse() } else { keys };
-    keys.then(one.0.cmp(&other.0))
+    if back { keys.reverse() } else { keys }
 }

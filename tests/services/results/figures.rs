@@ -552,6 +552,20 @@ fn check_yields(session: &Session, all: &[&Plain]) {
     assert_eq!(found.not_counted.get("RUNNING").copied().unwrap_or_default(), count);
 }
 
+/// Failures of all results, which statuses alone tell, and the same by a filter that all pass.
+fn check_failures(session: &Session, all: &[&Plain]) {
+    let found = session.failure_pareto(FailureParetoRequest::new(), &control()).unwrap();
+    let of = |is_good| all.iter().filter(|plain| class(plain.status) == is_good).count() as i64;
+    assert_eq!((found.good, found.results), (of(Some(true)), of(Some(false))));
+    assert_eq!(found.not_counted.values().sum::<i64>(), of(None));
+    let filtered = FailureParetoRequest::new().filter("programName != \"none\"");
+    assert_eq!(session.failure_pareto(filtered, &control()).unwrap(), found);
+    // A name may change the class, so that statuses do not tell it.
+    let mut named = FailureParetoRequest::new();
+    named.custom = Some(BTreeMap::from([("none".to_owned(), FigureClass::Bad)]));
+    assert_eq!(session.failure_pareto(named, &control()).unwrap(), found);
+}
+
 fn check_series(session: &Session, all: &[&Plain]) {
     let units = units(all);
     for pass in [SeriesPass::All, SeriesPass::First, SeriesPass::Last] {
@@ -622,9 +636,11 @@ fn random_results_agree_with_plain_computations() {
         let guest = store.store.session(Identity::user("guest"));
         let open: Vec<&Plain> = all.iter().filter(|plain| !plain.is_hidden).collect();
         check_yields(&guest, &open);
+        check_failures(&guest, &open);
         check_series(&guest, &open);
         let every: Vec<&Plain> = all.iter().collect();
         check_yields(&store.session(), &every);
+        check_failures(&store.session(), &every);
         check_series(&store.session(), &every);
         store.store.maintain(&control()).unwrap();
         check_series(&store.session(), &every);

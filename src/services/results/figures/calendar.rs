@@ -96,8 +96,17 @@ impl Span {
 pub(crate) struct Calendar {
     span: Span,
     zone: Zone,
-    /// Start and end of the stretches that were asked for, in order.
-    known: Vec<(i64, i64)>,
+    /// The stretches that were asked for, in order.
+    known: Vec<Stretch>,
+}
+
+/// A stretch of a calendar that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: i64,
+    end: i64,
+    /// How many were asked for before.
+    number: usize,
 }
 
 impl Calendar {
@@ -108,25 +117,32 @@ impl Calendar {
     /// The first instant of the stretch with an instant, both in milliseconds since 1970 UTC; none
     /// outside of the calendar.
     pub(crate) fn start_of(&mut self, instant: i64) -> Option<i64> {
-        let place = self.known.partition_point(|(start, _)| *start <= instant);
-        if let Some((start, end)) = place.checked_sub(1).and_then(|at| self.known.get(at))
-            && instant < *end
+        self.stretch_of(instant).map(|(start, _)| start)
+    }
+
+    /// The first instant of the stretch with an instant, as [`Self::start_of`], and the number of
+    /// the stretch in the order in which they are asked for first. Hours have no numbers.
+    pub(super) fn stretch_of(&mut self, instant: i64) -> Option<(i64, Option<usize>)> {
+        let place = self.known.partition_point(|stretch| stretch.start <= instant);
+        if let Some(stretch) = place.checked_sub(1).and_then(|at| self.known.get(at))
+            && instant < stretch.end
         {
-            return Some(*start);
+            return Some((stretch.start, Some(stretch.number)));
         }
         let offset = self.zone.offset_ms(instant)?;
         let mut local = self.span.start(instant.checked_add(offset)?)?;
         if matches!(self.span, Span::Bucket(TimeBucket::Hour)) {
             // An hour that clocks show twice is two hours.
-            return local.checked_sub(offset);
+            return Some((local.checked_sub(offset)?, None));
         }
         let mut start = self.zone.instant_of(local)?;
         loop {
             let next = self.span.next(local)?;
             let end = self.zone.instant_of(next)?;
             if end > instant {
-                self.known.insert(place, (start, end));
-                return Some(start);
+                let number = self.known.len();
+                self.known.insert(place, Stretch { start, end, number });
+                return Some((start, Some(number)));
             }
             // Clocks that were set back show times of the stretch before.
             (local, start) = (next, end);

@@ -47,6 +47,16 @@ impl GroupField {
         distinct.into_iter().map(field).collect()
     }
 
+    /// Whether it is a stretch of the start.
+    pub(super) fn is_time(&self) -> bool {
+        use ResultGroup as Of;
+        let Self::Field(field) = self else { return false };
+        matches!(
+            field,
+            Of::Hour | Of::Day | Of::Week | Of::Month | Of::Quarter | Of::Year | Of::Shift
+        )
+    }
+
     fn span(&self, shift_hours: &[i64]) -> Result<Option<Span>> {
         let Self::Field(field) = self else { return Ok(None) };
         Ok(Some(match field {
@@ -86,6 +96,8 @@ pub(crate) struct Groups {
     bytes: Vec<u8>,
     /// The last group, and its bytes.
     last: Option<(Vec<u8>, usize)>,
+    /// If the only key is a time: the groups by the number of their stretch.
+    by_stretch: Vec<Option<usize>>,
 }
 
 impl Groups {
@@ -113,6 +125,7 @@ impl Groups {
             keys: Vec::new(),
             bytes: Vec::new(),
             last: None,
+            by_stretch: Vec::new(),
         };
         if fields.is_empty() {
             // One group, also of nothing.
@@ -121,11 +134,33 @@ impl Groups {
         Ok(groups)
     }
 
-    /// The number of the group with these keys; `texts` has one for each field, none for times.
+    /// The number of the group with these keys; `texts` has one for each field, none for times. It
+    /// may be empty where all fields are times.
     ///
     /// # Errors
     /// `LimitExceeded` for too many groups.
     pub(crate) fn number(&mut self, texts: &[Option<&str>], started_at_ms: i64) -> Result<usize> {
+        let [Some(calendar)] = self.calendars.as_mut_slice() else {
+            return self.number_of_keys(texts, started_at_ms);
+        };
+        let Some((_, Some(stretch))) = calendar.stretch_of(started_at_ms) else {
+            return self.number_of_keys(texts, started_at_ms);
+        };
+        if let Some(Some(number)) = self.by_stretch.get(stretch) {
+            return Ok(*number);
+        }
+        let number = self.number_of_keys(texts, started_at_ms)?;
+        if stretch >= self.by_stretch.len() {
+            self.by_stretch.resize(stretch + 1, None);
+        }
+        if let Some(known) = self.by_stretch.get_mut(stretch) {
+            *known = Some(number);
+        }
+        Ok(number)
+    }
+
+    /// As [`Self::number`], by the bytes of the keys.
+    fn number_of_keys(&mut self, texts: &[Option<&str>], started_at_ms: i64) -> Result<usize> {
         self.bytes.clear();
         let mut rest = texts.iter();
         for calendar in &mut self.calendars {

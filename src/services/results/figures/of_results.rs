@@ -34,6 +34,8 @@ struct GroupKeys {
     members: Option<Members>,
     /// The families of products by part number, if they are asked for.
     families: HashMap<String, String>,
+    /// Whether all fields are times, which have no texts.
+    are_times: bool,
 }
 
 impl GroupKeys {
@@ -50,7 +52,8 @@ impl GroupKeys {
         let members = (!places.is_empty()).then(|| members_of::<TestResult>(places));
         let has_family = fields.contains(&GroupField::Field(ResultGroup::ProductFamily));
         let families = if has_family { view.product_families()? } else { HashMap::new() };
-        Ok(Self { fields, members, families })
+        let are_times = fields.iter().all(GroupField::is_time);
+        Ok(Self { fields, members, families, are_times })
     }
 
     fn record(&self, view: &View<'_>, key: RecordKey) -> Result<Option<TestResult>> {
@@ -86,7 +89,7 @@ impl GroupKeys {
                 | ResultGroup::Shift => None,
             },
         };
-        self.fields.iter().map(key).collect()
+        if self.are_times { Vec::new() } else { self.fields.iter().map(key).collect() }
     }
 }
 

@@ -79,7 +79,8 @@ mod tests {
                 (None, 9, true, true),
                 (None, 10, true, true),
             ] {
-                let unit = UnitKey { part_number: None, serial_number: serial, program_name: "p" };
+                let serial_number = serial.map(str::as_bytes);
+                let unit = UnitKey { part_number: None, serial_number, program_name: "p" };
                 passes.add(unit, [id; 16], is_counted, is_selected);
             }
             let mut ids: Vec<u8> = passes.finish().into_iter().map(|id| id[0]).collect();

@@ -37,6 +37,15 @@ pub(super) fn id_of(result: RecordKey) -> [u8; 16] {
     result.as_bytes().try_into().unwrap_or_default()
 }
 
+/// The encoded text or null at the start of `entry`, and what follows it.
+fn split_text(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    entry.split_at_checked(key::encoded_len(entry)?)
+}
+
+fn decoded(own: &[u8]) -> Option<Option<String>> {
+    if own == [0] { Some(None) } else { Some(Some(key::split_str(own)?.0)) }
+}
+
 /// A text of an entry, which is decoded only where it changes.
 #[derive(Debug, Default)]
 struct Text {
@@ -47,13 +56,63 @@ struct Text {
 impl Text {
     /// Reads the text at the start of `entry`; returns what follows it.
     fn read<'b>(&mut self, entry: &'b [u8]) -> Option<&'b [u8]> {
-        let (own, rest) = entry.split_at_checked(key::encoded_len(entry)?)?;
-        if self.bytes != own {
-            self.text = if own == [0] { None } else { Some(key::split_str(own)?.0) };
-            self.bytes.clear();
-            self.bytes.extend_from_slice(own);
+        // The encoding tells where it ends, so no other text starts with the same bytes.
+        if !self.bytes.is_empty()
+            && let Some(rest) = entry.strip_prefix(self.bytes.as_slice())
+        {
+            return Some(rest);
         }
+        let (own, rest) = split_text(entry)?;
+        self.text = decoded(own)?;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(own);
         Some(rest)
+    }
+}
+
+/// The included values of the entry before: the status.
+#[derive(Debug, Default)]
+struct Status {
+    bytes: Vec<u8>,
+    status_type: StatusType,
+    status_name: Option<String>,
+}
+
+impl Status {
+    fn read(&mut self, included: &[u8]) -> Option<StatusType> {
+        if self.bytes.is_empty() || self.bytes != included {
+            let (status_type, rest) = split_text(included)?;
+            self.status_type = decoded(status_type)??.parse().ok()?;
+            self.status_name = decoded(split_text(rest)?.0)?;
+            self.bytes.clear();
+            self.bytes.extend_from_slice(included);
+        }
+        Some(self.status_type)
+    }
+}
+
+/// The workspace of the entry before, and whether the caller sees it.
+#[derive(Debug)]
+struct SeenWorkspace {
+    visibility: Visibility,
+    name: String,
+    is_allowed: bool,
+}
+
+impl SeenWorkspace {
+    fn new(visibility: Visibility) -> Self {
+        let is_allowed = visibility.allows("");
+        Self { visibility, name: String::new(), is_allowed }
+    }
+
+    /// Whether the caller sees this workspace.
+    fn allows(&mut self, workspace: &[u8]) -> Result<bool> {
+        if self.name.as_bytes() != workspace {
+            let name = std::str::from_utf8(workspace).map_err(|_| damaged())?;
+            name.clone_into(&mut self.name);
+            self.is_allowed = self.visibility.allows(name);
+        }
+        Ok(self.is_allowed)
     }
 }
 
@@ -61,25 +120,22 @@ impl Text {
 #[derive(Debug, Default)]
 struct Texts {
     part_number: Text,
-    serial_number: Text,
     program_name: Text,
-    status_type: Text,
-    status_name: Text,
+    status: Status,
 }
 
 impl Texts {
-    /// Reads the key of an entry; returns the start.
-    fn read_key(&mut self, entry: &[u8]) -> Option<i64> {
+    /// Reads the key of an entry; returns the bytes of the serial number, and the start.
+    fn read_key<'e>(&mut self, entry: &'e [u8]) -> Option<(Option<&'e [u8]>, i64)> {
         let rest = self.part_number.read(entry)?;
-        let rest = self.serial_number.read(rest)?;
+        let (serial_number, rest) = split_text(rest)?;
         let rest = self.program_name.read(rest)?;
-        Some(key::split_i64(rest)?.0)
-    }
-
-    fn read_status(&mut self, included: &[u8]) -> Option<StatusType> {
-        let rest = self.status_type.read(included)?;
-        self.status_name.read(rest)?;
-        self.status_type.text.as_deref()?.parse().ok()
+        let serial_number = match serial_number {
+            [0] => None,
+            [4, text @ .., 0, 0] => Some(text),
+            _ => return None,
+        };
+        Some((serial_number, key::split_i64(rest)?.0))
     }
 }
 
@@ -140,45 +196,49 @@ pub(super) fn each_result(
 ) -> Result<()> {
     let control = view.context().control(control);
     let selected = matching(view, selection)?;
-    let visibility = view.visibility(TestResult::KIND);
+    let mut seen = SeenWorkspace::new(view.visibility(TestResult::KIND));
     let mut texts = Texts::default();
     let mut count = 0_usize;
-    view.index_pass(TestResult::KIND, TestResult::BY_UNIT, |entry, key, included, workspace| {
-        count += 1;
-        if count.is_multiple_of(BETWEEN_CHECKS) {
-            control.check()?;
-        }
-        let workspace = std::str::from_utf8(workspace).map_err(|_| damaged())?;
-        if !visibility.allows(workspace) {
-            return Ok(true);
-        }
-        let started_at_ms = texts.read_key(entry).ok_or_else(damaged)?;
-        // A name that is too long for the index is in the record.
-        let status = match included {
-            Some(_) => None,
-            None => view.any_by_key::<TestResult>(key)?.and_then(|result| result.status),
-        };
-        let status_type = match (included, &status) {
-            (Some(included), _) => texts.read_status(included),
-            (None, status) => status.as_ref().map(|status| status.status_type),
-        };
-        let own_name = status.as_ref().and_then(|status| status.status_name.as_deref());
-        let unit = UnitKey {
-            part_number: texts.part_number.text.as_deref(),
-            serial_number: texts.serial_number.text.as_deref(),
-            program_name: texts.program_name.text.as_deref().unwrap_or_default(),
-        };
-        f(&UnitEntry {
-            key,
-            unit,
-            started_at_ms,
-            status_type: status_type.ok_or_else(damaged)?,
-            status_name: included.map_or(own_name, |_| texts.status_name.text.as_deref()),
-            workspace,
-            is_selected: selected.as_ref().is_none_or(|selected| selected.contains(&key)),
-        })?;
-        Ok(true)
-    })
+    view.index_pass(
+        TestResult::KIND,
+        TestResult::BY_UNIT,
+        &[],
+        |entry, key, included, workspace| {
+            count += 1;
+            if count.is_multiple_of(BETWEEN_CHECKS) {
+                control.check()?;
+            }
+            if !seen.allows(workspace)? {
+                return Ok(true);
+            }
+            let (serial_number, started_at_ms) = texts.read_key(entry).ok_or_else(damaged)?;
+            // A name that is too long for the index is in the record.
+            let status = match included {
+                Some(_) => None,
+                None => view.any_by_key::<TestResult>(key)?.and_then(|result| result.status),
+            };
+            let status_type = match (included, &status) {
+                (Some(included), _) => texts.status.read(included),
+                (None, status) => status.as_ref().map(|status| status.status_type),
+            };
+            let own_name = status.as_ref().and_then(|status| status.status_name.as_deref());
+            let unit = UnitKey {
+                part_number: texts.part_number.text.as_deref(),
+                serial_number,
+                program_name: texts.program_name.text.as_deref().unwrap_or_default(),
+            };
+            f(&UnitEntry {
+                key,
+                unit,
+                started_at_ms,
+                status_type: status_type.ok_or_else(damaged)?,
+                status_name: included.map_or(own_name, |_| texts.status.status_name.as_deref()),
+                workspace: &seen.name,
+                is_selected: selected.as_ref().is_none_or(|selected| selected.contains(&key)),
+            })?;
+            Ok(true)
+        },
+    )
 }
 
 /// Calls `f` with the key and the start of each selected result, in order of the starts. The index
@@ -194,16 +254,15 @@ fn each_start(
 ) -> Result<()> {
     let control = view.context().control(control);
     let selected = matching(view, selection)?;
-    let visibility = view.visibility(TestResult::KIND);
+    let mut seen = SeenWorkspace::new(view.visibility(TestResult::KIND));
     let mut count = 0_usize;
-    view.index_pass(TestResult::KIND, TestResult::BY_STARTED_AT, |entry, key, _, workspace| {
+    view.index_pass(TestResult::KIND, TestResult::BY_STARTED_AT, &[], |entry, key, _, workspace| {
         count += 1;
         if count.is_multiple_of(BETWEEN_CHECKS) {
             control.check()?;
         }
-        let workspace = std::str::from_utf8(workspace).map_err(|_| damaged())?;
         let is_selected = selected.as_ref().is_none_or(|selected| selected.contains(&key));
-        if is_selected && visibility.allows(workspace) {
+        if is_selected && seen.allows(workspace)? {
             let (started_at_ms, _) = key::split_i64(entry).ok_or_else(damaged)?;
             f(key, started_at_ms)?;
         }
@@ -222,6 +281,56 @@ pub(super) struct SelectedResults {
     pub(super) not_first: i64,
 }
 
+/// Whether all results are selected, and the caller sees all of them.
+///
+/// # Errors
+/// `InvalidArgument` for faulty substitutions.
+fn selects_all(view: &View<'_>, selection: &ResultSelection<'_>) -> Result<bool> {
+    let is_blank = |filter: Option<&str>| filter.is_none_or(|text| text.trim().is_empty());
+    let has_none = is_blank(selection.filter) && is_blank(selection.product_filter);
+    let sees_all = matches!(view.visibility(TestResult::KIND), Visibility::All);
+    Ok(has_none && sees_all && matching(view, selection)?.is_none())
+}
+
+/// The bad ones of all results. Entries of the index of statuses that are not bad are only counted.
+fn all_bad_results(
+    view: &View<'_>,
+    classes: &Classes,
+    control: &Control,
+) -> Result<SelectedResults> {
+    let control = view.context().control(control);
+    let (kind, index) = (TestResult::KIND, TestResult::BY_STATUS);
+    let mut bad = Vec::new();
+    let mut found = SelectedResults::default();
+    for status_type in StatusType::ALL {
+        control.check()?;
+        let prefix = key::of_str(status_type.as_str());
+        let class = classes.of(*status_type, None);
+        if class == FigureClass::Bad {
+            view.index_pass(kind, index, &prefix, |_, key, _, _| {
+                bad.push(key);
+                if bad.len().is_multiple_of(BETWEEN_CHECKS) {
+                    control.check()?;
+                    check_count(view, bad.len())?;
+                }
+                Ok(true)
+            })?;
+            continue;
+        }
+        let count = view.count_with_prefix(kind, index, &prefix)?.cast_signed();
+        match class {
+            FigureClass::Good => found.good += count,
+            _ if count > 0 => {
+                found.not_counted.insert(status_type.as_str().to_owned(), count);
+            }
+            _ => {}
+        }
+    }
+    check_count(view, bad.len())?;
+    found.bad = bad.into_iter().collect();
+    Ok(found)
+}
+
 /// The selected bad results, and how many others there are; with `first_pass_only` those that are
 /// the first ones of their units.
 ///
@@ -234,6 +343,9 @@ pub(super) fn bad_results(
     first_pass_only: bool,
     control: &Control,
 ) -> Result<SelectedResults> {
+    if !first_pass_only && !classes.read_names() && selects_all(view, selection)? {
+        return all_bad_results(view, classes, control);
+    }
     let mut passes = Passes::new(SeriesPass::First, selection.retest_scope);
     let mut bad = Vec::new();
     let mut found = SelectedResults::default();
@@ -373,19 +485,15 @@ impl Participants {
         pass: SeriesPass,
         control: &Control,
     ) -> Result<Self> {
-        let is_blank = |filter: Option<&str>| filter.is_none_or(|text| text.trim().is_empty());
-        let has_none = is_blank(selection.filter) && is_blank(selection.product_filter);
-        let sees_all = matches!(view.visibility(TestResult::KIND), Visibility::All);
-        if pass == SeriesPass::All && has_none && sees_all {
+        if pass == SeriesPass::All && selects_all(view, selection)? {
             Classes::of_request(selection)?;
-            let selected = matching(view, selection)?;
             // Steps that outlived their result take no part.
             let mut outlived = false;
             view.for_each_of_anyone::<RemainingSteps>(|_| {
                 outlived = true;
                 Ok(false)
             })?;
-            if selected.is_none() && !outlived {
+            if !outlived {
                 return Ok(Self::All);
             }
         }

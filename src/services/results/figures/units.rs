@@ -7,7 +7,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitKey<'a> {
     pub part_number: Option<&'a str>,
-    pub serial_number: Option<&'a str>,
+    /// Bytes that differ where serial numbers do; empty ones of an empty text.
+    pub serial_number: Option<&'a [u8]>,
     pub program_name: &'a str,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Unit<T> {
 #[derive(Debug)]
 pub(crate) struct Units<T> {
     part_number: Option<String>,
-    serial_number: String,
+    serial_number: Vec<u8>,
     program_name: String,
     /// Whether results with the serial number are of the open unit.
     is_open: bool,
@@ -36,7 +37,7 @@ impl<T> Default for Units<T> {
     fn default() -> Self {
         Self {
             part_number: None,
-            serial_number: String::new(),
+            serial_number: Vec::new(),
             program_name: String::new(),
             is_open: false,
             has_first: false,
@@ -50,14 +51,15 @@ impl<T: Clone> Units<T> {
     pub(crate) fn next(&mut self, key: UnitKey<'_>) -> Option<Unit<T>> {
         let serial_number = key.serial_number.filter(|serial| !serial.is_empty());
         let is_same = self.is_open
-            && serial_number == Some(&self.serial_number)
+            && serial_number == Some(self.serial_number.as_slice())
             && key.program_name == self.program_name
             && key.part_number == self.part_number.as_deref();
         if is_same {
             return None;
         }
         self.is_open = serial_number.is_some();
-        set(&mut self.serial_number, serial_number.unwrap_or_default());
+        self.serial_number.clear();
+        self.serial_number.extend_from_slice(serial_number.unwrap_or_default());
         set(&mut self.program_name, key.program_name);
         match (&mut self.part_number, key.part_number) {
             (Some(known), Some(part_number)) => set(known, part_number),
@@ -105,8 +107,8 @@ mod tests {
         let mut units = Units::default();
         let mut ended = Vec::new();
         for (part_number, serial_number, program_name, number, is_selected) in results {
-            let key =
-                UnitKey { part_number: *part_number, serial_number: *serial_number, program_name };
+            let serial_number = serial_number.map(str::as_bytes);
+            let key = UnitKey { part_number: *part_number, serial_number, program_name };
             ended.extend(units.next(key));
             if let Some(number) = number {
                 units.count(is_selected.then_some(*number));

@@ -69,6 +69,8 @@ pub(crate) struct YieldCounts {
     programs: Vec<Program>,
     /// Their places by name.
     places: HashMap<String, usize>,
+    /// The place of the program before.
+    place: usize,
     rolled: Vec<RolledYield>,
 }
 
@@ -96,6 +98,7 @@ impl YieldCounts {
             part_number: None,
             programs: Vec::new(),
             places: HashMap::new(),
+            place: 0,
             rolled: Vec::new(),
         }
     }
@@ -165,12 +168,18 @@ impl YieldCounts {
             self.finish_part();
             self.part_number = unit.part_number.map(str::to_owned);
         }
+        let before = self.programs.get(self.place);
+        if before.is_some_and(|before| before.name == unit.program_name) {
+            return self.place;
+        }
         if let Some(place) = self.places.get(unit.program_name) {
+            self.place = *place;
             return *place;
         }
         let (place, name) = (self.programs.len(), unit.program_name.to_owned());
         self.places.insert(name.clone(), place);
         self.programs.push(Program { name, ..Program::default() });
+        self.place = place;
         place
     }
 

@@ -70,7 +70,7 @@ fn of(results: &[Given], fields: &[ResultGroup], scope: RetestScope, programs: &
         let fact = ResultFact {
             unit: UnitKey {
                 part_number: given.part,
-                serial_number: given.serial,
+                serial_number: given.serial.map(str::as_bytes),
                 program_name: given.program,
             },
             started_at_ms: given.start,
