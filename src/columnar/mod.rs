@@ -36,8 +36,8 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use aggregate::{
-    AggregateAnswer, Aggregation, Bins, Bounds, ColumnAggregate, Key, PartAggregates, Term, Width,
-    aggregate,
+    AggregateAnswer, Aggregation, Bins, Bounds, ColumnAggregate, Edges, Key, PartAggregates, Term,
+    Width, aggregate,
 };
 pub(crate) use cells::{parse_f64, write_f64};
 pub(crate) use decimate::{Decimation, decimate};

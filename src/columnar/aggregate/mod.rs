@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::{Control, ranges};
 
-pub(crate) use bins::Bins;
+pub(crate) use bins::{Bins, Edges};
 use grouped::GroupedRows;
 pub(crate) use groups::{Key, Width};
 use needs::Needs;

@@ -2,7 +2,7 @@
 
 use super::numbers::Extremes;
 use super::series::Values;
-use crate::columnar::Bins;
+use crate::columnar::{Bins, Edges};
 use crate::error::{Error, Result};
 use crate::model::results::figures::{Histogram, HistogramRange};
 use crate::value::limits;
@@ -77,24 +77,25 @@ fn default_bins(n: u64) -> usize {
 #[derive(Debug)]
 pub(crate) struct HistogramCounts {
     bins: Bins,
+    edges: Edges,
     /// Below, in each range, and above.
     counts: Vec<i64>,
 }
 
 impl HistogramCounts {
     pub(crate) fn new(bins: Bins) -> Self {
-        Self { bins, counts: vec![0; bins.count + 2] }
+        Self { bins, edges: Edges::of(bins), counts: vec![0; bins.count + 2] }
     }
 
     pub(crate) fn add(&mut self, value: f64) {
-        if let Some(count) = self.counts.get_mut(self.bins.place(value)) {
+        if let Some(count) = self.counts.get_mut(self.edges.place(value)) {
             *count += 1;
         }
     }
 
     /// The ranges of the values that were added.
     pub(crate) fn finish(self) -> Histogram {
-        let Self { bins, counts } = self;
+        let Self { bins, counts, .. } = self;
         let end = |at: usize| if at == bins.count { bins.upper } else { bins.start(at) };
         let ranges = counts.iter().skip(1).take(bins.count).enumerate().map(|(at, count)| {
             HistogramRange { lower: end(at) + 0.0, upper: end(at + 1) + 0.0, count: *count }

@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::selected::{Participants, check_memory, id_of};
 use super::series::{Measured, Place, Series, Values};
 use super::tree::{Node, parents, step_order};
-use crate::arrow::array::{Array as _, Int64Array};
+use crate::arrow::array::{Array as _, Int64Array, StringArray};
 use crate::columnar::{MergedScan, Predicates};
 use crate::error::{Error, Result};
 use crate::filter::{Shape, check_substitutions};
@@ -122,17 +122,18 @@ fn values(
     check_substitutions(substitutions).map_err(|error| error.at_member("stepSubstitutions"))?;
     let filter = StepFilter::new(view, filter, substitutions)
         .map_err(|error| error.at_member("stepFilter"))?;
+    let needs = Needs { limits: needs.limits && !has_limits, ..needs };
     let mut reader = Reader {
         view,
         selection,
-        needs: Needs { limits: needs.limits && !has_limits, ..needs },
+        needs,
         control: view.context().control(control),
         participants: if needs.results {
             Participants::ordered(view, &selection.results, selection.pass, control)?
         } else {
             Participants::unordered(view, &selection.results, selection.pass, control)?
         },
-        series,
+        series: series.keeping(needs.results, needs.limits),
         ids: Ids::default(),
         count: 0,
         limits: Default::default(),
@@ -255,16 +256,20 @@ impl Reader<'_, '_, '_> {
             let arrays = Arrays::new(chunk.batch.columns(), &columns);
             let places = reads_results.then(|| Places::of(&arrays)).transpose()?;
             let value = arrays.numbers(Of::Value)?;
+            let texts = |column| {
+                let some = |texts: &&StringArray| texts.null_count() < texts.len();
+                arrays.texts(column).map(|texts| texts.filter(some))
+            };
             let [value_text, units, status, extra, path, low, high, comparison, id] = [
-                arrays.texts(Of::ValueText)?,
-                arrays.texts(Of::Units)?,
-                arrays.texts(Of::StatusType)?,
-                arrays.texts(Of::Extra)?,
-                arrays.texts(Of::Path)?,
-                arrays.texts(Of::LowLimit)?,
-                arrays.texts(Of::HighLimit)?,
-                arrays.texts(Of::Comparison)?,
-                arrays.texts(Of::StepId)?,
+                texts(Of::ValueText)?,
+                texts(Of::Units)?,
+                texts(Of::StatusType)?,
+                texts(Of::Extra)?,
+                texts(Of::Path)?,
+                texts(Of::LowLimit)?,
+                texts(Of::HighLimit)?,
+                texts(Of::Comparison)?,
+                texts(Of::StepId)?,
             ];
             for row in 0..chunk.batch.num_rows() {
                 let number = (!value.is_null(row)).then(|| value.value(row));
@@ -287,7 +292,9 @@ impl Reader<'_, '_, '_> {
                     };
                 }
                 let limits = self.limits_of(text(comparison, row), text(low, row), text(high, row));
-                at.step.id = self.ids.number(text(id, row));
+                if self.needs.ids {
+                    at.step.id = self.ids.number(text(id, row));
+                }
                 self.add(&Measured {
                     value: number,
                     units: text(units, row),
@@ -517,7 +524,7 @@ pub(in crate::services::results) fn control_chart(
         }
     }
     let point = |figures: super::control_chart::PointFigures| {
-        let at = values.points.get(form.first_value(figures.index))?.at;
+        let at = values.places.get(form.first_value(figures.index))?;
         let result = RecordKey::from_bytes(IdForm::Guid, &at.result_id)?;
         let chosen = ids.text(at.step.id).map(str::to_owned);
         Some(ChartPoint {
@@ -549,15 +556,15 @@ pub(in crate::services::results) fn gage(
     let control = view.context().control(control);
     let mut study = GageValues::default();
     let mut last: Option<([u8; 16], TestResult)> = None;
-    for point in &values.points {
-        let id = point.at.result_id;
+    for (at, number) in values.places.iter().zip(values.numbers()) {
+        let id = at.result_id;
         if last.as_ref().is_none_or(|(known, _)| *known != id) {
             control.check()?;
             let key = RecordKey::from_bytes(IdForm::Guid, &id).ok_or_else(damaged)?;
             last = Some((id, view.any_by_key::<TestResult>(key)?.ok_or_else(damaged)?));
         }
         let Some((_, result)) = &last else { continue };
-        study.add(result.serial_number.as_deref(), result.operator.as_deref(), point.value)?;
+        study.add(result.serial_number.as_deref(), result.operator.as_deref(), number)?;
     }
     Ok(GageStudy { not_numbers: values.not_numbers, skipped: values.skipped, ..study.finish()? })
 }

@@ -36,13 +36,6 @@ pub(crate) struct Place<S> {
     pub position: u32,
 }
 
-/// A value that takes part.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point<S> {
-    pub at: Place<S>,
-    pub value: f64,
-}
-
 /// Takes the measurements that the request selects by name and by step, in any order.
 #[derive(Debug)]
 pub(crate) struct Series<S> {
@@ -51,7 +44,11 @@ pub(crate) struct Series<S> {
     /// Whether the values may have several paths.
     any_path: bool,
     limits: Option<Limits>,
-    points: Vec<Point<S>>,
+    numbers: Vec<f64>,
+    /// The place of each number; none if they are not kept.
+    places: Vec<Place<S>>,
+    keeps_places: bool,
+    keeps_limits: bool,
     is_sorted: bool,
     not_numbers: i64,
     skipped: i64,
@@ -65,8 +62,10 @@ pub(crate) struct Series<S> {
 /// The values of a series.
 #[derive(Clone, Debug)]
 pub(crate) struct Values<S> {
-    /// In order.
-    pub points: Vec<Point<S>>,
+    /// In order, if their places were kept.
+    pub numbers: Vec<f64>,
+    /// The place of each number; none if they were not kept.
+    pub places: Vec<Place<S>>,
     pub limits: Limits,
     /// Whether the limits are those of the last value, and others differ.
     pub limits_vary: bool,
@@ -93,7 +92,10 @@ impl<S: Ord + Copy> Series<S> {
             units: units.map(str::to_owned),
             any_path,
             limits,
-            points: Vec::new(),
+            numbers: Vec::new(),
+            places: Vec::new(),
+            keeps_places: true,
+            keeps_limits: limits.is_none(),
             is_sorted: true,
             not_numbers: 0,
             skipped: 0,
@@ -102,6 +104,14 @@ impl<S: Ord + Copy> Series<S> {
             last_limits: Vec::new(),
             limits_vary: false,
         }
+    }
+
+    /// The series, with the order of the values and with their limits only if these are needed.
+    #[must_use]
+    pub(crate) fn keeping(mut self, places: bool, limits: bool) -> Self {
+        self.keeps_places = places;
+        self.keeps_limits &= limits;
+        self
     }
 
     /// Adds a measurement.
@@ -127,9 +137,20 @@ impl<S: Ord + Copy> Series<S> {
         if !self.any_path {
             self.counted_paths.count(measured.path).map_err(|error| error.at_member("path"))?;
         }
+        self.numbers.push(value);
+        if self.keeps_places {
+            self.is_sorted &= self.places.last().is_none_or(|last| *last <= measured.at);
+            self.places.push(measured.at);
+        }
+        if self.keeps_limits {
+            self.keep_limits(measured);
+        }
+        Ok(())
+    }
+
+    /// Keeps the limits of a value if it may be the last one.
+    fn keep_limits(&mut self, measured: &Measured<'_, S>) {
         let at = measured.at;
-        self.is_sorted &= self.points.last().is_none_or(|last| last.at <= at);
-        self.points.push(Point { at, value });
         let known = self.last_limits.first();
         self.limits_vary |= known.is_some_and(|(_, limits)| *limits != measured.limits);
         let result = |at: &Place<S>| (at.started_at_ms, at.result_id);
@@ -140,31 +161,34 @@ impl<S: Ord + Copy> Series<S> {
         if order != Some(Ordering::Greater) {
             self.last_limits.push((at, measured.limits));
         }
-        Ok(())
     }
 
     /// Bytes that the values need.
     pub(crate) fn bytes(&self) -> usize {
-        self.points.capacity() * size_of::<Point<S>>()
+        self.numbers.capacity() * size_of::<f64>()
+            + self.places.capacity() * size_of::<Place<S>>()
             + self.last_limits.capacity() * size_of::<(Place<S>, Limits)>()
     }
 
     /// The places of the values, in order.
     pub(crate) fn sorted_places(&mut self) -> impl Iterator<Item = Place<S>> {
         self.sort();
-        self.points.iter().map(|point| point.at)
+        self.places.iter().copied()
     }
 
     /// Changes the steps of places.
     pub(crate) fn place_steps(&mut self, mut change: impl FnMut(&mut Place<S>)) {
         self.is_sorted = false;
-        self.points.iter_mut().for_each(|point| change(&mut point.at));
+        self.places.iter_mut().for_each(&mut change);
         self.last_limits.iter_mut().for_each(|(at, _)| change(at));
     }
 
     fn sort(&mut self) {
         if !std::mem::replace(&mut self.is_sorted, true) {
-            self.points.sort_unstable_by_key(|point| point.at);
+            let places = std::mem::take(&mut self.places);
+            let mut points: Vec<_> = places.into_iter().zip(self.numbers.drain(..)).collect();
+            points.sort_unstable_by_key(|(at, _)| *at);
+            (self.places, self.numbers) = points.into_iter().unzip();
         }
     }
 
@@ -179,7 +203,8 @@ impl<S: Ord + Copy> Series<S> {
         self.sort();
         let last = self.last_limits.iter().max_by_key(|(at, _)| *at).map(|(_, limits)| *limits);
         Ok(Values {
-            points: self.points,
+            numbers: self.numbers,
+            places: self.places,
             limits: self.limits.or(last).unwrap_or_default(),
             limits_vary: self.limits.is_none() && self.limits_vary,
             not_numbers: self.not_numbers,
@@ -191,7 +216,7 @@ impl<S: Ord + Copy> Series<S> {
 impl<S> Values<S> {
     /// The numbers in order.
     pub(crate) fn numbers(&self) -> impl ExactSizeIterator<Item = f64> {
-        self.points.iter().map(|point| point.value)
+        self.numbers.iter().copied()
     }
 }
 

@@ -86,7 +86,7 @@ fn several_paths_are_refused_unless_they_are_allowed() {
     let error = of(&all, open()).unwrap_err();
     let told = "2 different path: \"b\\nVOUT\" (3), \"a\\nVOUT\" (2)";
     assert!(error.message().contains(told), "{error:?}");
-    assert_eq!(of(&all, Series::new(None, true, None)).unwrap().points.len(), 5);
+    assert_eq!(of(&all, Series::new(None, true, None)).unwrap().places.len(), 5);
     let names: Vec<String> = (0..30).map(|at| format!("p{at}")).collect();
     let many: Vec<_> =
         names.iter().map(|name| Measured { path: name, ..measured(0, Some(1.0)) }).collect();
