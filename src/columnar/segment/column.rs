@@ -160,6 +160,8 @@ fn damaged() -> Error {
 /// Buffers that the columns of one read share.
 pub(super) struct Scratch {
     bytes: Vec<u8>,
+    /// The wanted rows of the pages that are read together.
+    wanted: Vec<Range<usize>>,
     codes: Vec<u32>,
     physical: Physical,
     /// Values of a page, and values spread over rows with nulls.
@@ -179,6 +181,7 @@ impl Scratch {
     pub(super) fn new(data_type: DataType) -> Self {
         Self {
             bytes: Vec::new(),
+            wanted: Vec::new(),
             codes: Vec::new(),
             physical: physical(data_type),
             values: no_values(data_type),
@@ -336,8 +339,10 @@ impl ColumnChunk<'_> {
         scratch: &mut Scratch,
         visit: &mut Visit<'_>,
     ) -> Result<(usize, usize)> {
-        // Pages with their wanted rows, counted from the first row of the page.
-        let mut pages: Vec<(Range<usize>, Range<u64>, Vec<Range<usize>>)> = Vec::new();
+        // Pages, and where their wanted rows are, which are counted from the first row of the page.
+        let mut pages: Vec<(Range<usize>, Range<u64>, Range<usize>)> = Vec::new();
+        let mut all_wanted = std::mem::take(&mut scratch.wanted);
+        all_wanted.clear();
         let mut at = first;
         let mut page = first_page;
         while let Some((rows, bytes)) = self.page(page) {
@@ -345,20 +350,17 @@ impl ColumnChunk<'_> {
             if !pages.is_empty() && bytes.end - begin > TOGETHER {
                 break;
             }
-            let mut wanted: Vec<Range<usize>> = Vec::new();
-            while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
-                let part =
-                    range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
-                wanted.push(part);
-                if range.end > rows.end {
-                    break;
-                }
-                at += 1;
-            }
-            if wanted.is_empty() {
-                break;
-            }
-            pages.push((rows, bytes, wanted));
+            let rest = ranges.get(at..).unwrap_or_default();
+            let count = rest.partition_point(|range| range.start < rows.end);
+            let within = rest.get(..count).unwrap_or_default();
+            let Some(last) = within.last() else { break };
+            let first = all_wanted.len();
+            all_wanted.extend(within.iter().map(|range| {
+                range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start
+            }));
+            // A range that extends beyond this page continues in the next one.
+            at += count - usize::from(last.end > rows.end);
+            pages.push((rows, bytes, first..all_wanted.len()));
             page += 1;
         }
         let (Some((_, from, _)), Some((_, to, _))) = (pages.first(), pages.last()) else {
@@ -372,9 +374,11 @@ impl ColumnChunk<'_> {
             let from = skip + (bytes.start - start) as usize;
             let page =
                 buffer.get(from..from + (bytes.end - bytes.start) as usize).ok_or_else(damaged)?;
+            let wanted = all_wanted.get(wanted.clone()).ok_or_else(damaged)?;
             self.visit_page(page, rows, wanted, scratch, visit)?;
         }
         scratch.bytes = buffer;
+        scratch.wanted = all_wanted;
         Ok((at, end))
     }
 
