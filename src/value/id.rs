@@ -141,14 +141,15 @@ impl RecordKey {
                 (form == IdForm::Hex24AnyCase || is_lower_case(id)).then(|| Self::new(&bytes))
             }
             IdForm::Guid => {
-                let text = Some(id).filter(|id| is_lower_case(id))?.as_bytes();
-                if text.len() != 36 || [8, 13, 18, 23].iter().any(|&at| text[at] != b'-') {
+                let text: &[u8; GUID_LEN] = id.as_bytes().try_into().ok()?;
+                if [8, 13, 18, 23].iter().any(|&at| text[at] != b'-') || !is_lower_case(id) {
                     return None;
                 }
-                let digits: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'-').collect();
                 let mut bytes = [0; 16];
-                (digits.len() == 32).then(|| unhex(&digits, &mut bytes)).flatten()?;
-                Some(Self::new(&bytes))
+                for (byte, at) in bytes.iter_mut().zip(GUID_DIGITS) {
+                    *byte = digit(text[at])? << 4 | digit(text[at + 1])?;
+                }
+                Some(Self { bytes, len: 16 })
             }
         }
     }
@@ -192,14 +193,12 @@ impl RecordKey {
             }
             IdForm::Hex24 | IdForm::Hex24AnyCase => hex(bytes),
             IdForm::Guid => {
-                let mut id = String::with_capacity(36);
-                for (at, byte) in bytes.iter().enumerate() {
-                    if matches!(at, 4 | 6 | 8 | 10) {
-                        id.push('-');
-                    }
-                    push_hex(&mut id, *byte);
+                let mut text = [b'-'; GUID_LEN];
+                for (byte, at) in bytes.iter().zip(GUID_DIGITS) {
+                    text[at] = DIGITS[usize::from(byte >> 4)];
+                    text[at + 1] = DIGITS[usize::from(byte & 15)];
                 }
-                id
+                String::from_utf8_lossy(&text).into_owned()
             }
         }
     }
@@ -231,8 +230,13 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// The length of an id of the form [`IdForm::Guid`], and where the two digits of each byte begin.
+const GUID_LEN: usize = 36;
+const GUID_DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
 fn push_hex(text: &mut String, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     text.push(DIGITS[usize::from(byte >> 4)] as char);
     text.push(DIGITS[usize::from(byte & 15)] as char);
 }
@@ -241,8 +245,11 @@ fn is_lower_case(id: &str) -> bool {
     !id.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
+fn digit(byte: u8) -> Option<u8> {
+    (byte as char).to_digit(16).map(|digit| digit as u8)
+}
+
 fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
-    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
     for (target, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
         *target = digit(pair[0])? << 4 | digit(pair[1])?;
     }
