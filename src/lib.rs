@@ -395,9 +395,10 @@ pub use session::{
     SyncItem, SyncPoint, SyncStream, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, PruneReport, RepairReport,
-    RestorePoint, SalvageReport, SetBackup, SetBackupOptions, SetBackupReport, SetBackups,
-    SetReport, SetRetention, Store, StoreOptions, VerifyLevel, VerifyReport,
+    ArchiveReport, ArchiveStatus, BackupReport, CommitRange, CompactReport, Finding, Lost,
+    MaintenanceReport, PruneReport, RepairReport, RestorePoint, SalvageReport, SetBackup,
+    SetBackupOptions, SetBackupReport, SetBackups, SetRange, SetReport, SetRetention, Store,
+    StoreOptions, VerifyLevel, VerifyReport,
 };
 pub use value::query::{FromQuery, from_query, from_query_and_json, query_members};
 pub use value::strict::{from_json_report, from_json_strict, from_value_strict};

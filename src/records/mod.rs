@@ -11,6 +11,7 @@
 //! `salvage` what can be taken from a damaged one. What readers see of all of it is a [`Snapshot`],
 //! writers a [`Turn`].
 
+pub(crate) mod archive;
 mod base;
 mod change;
 mod cursor;
@@ -46,7 +47,7 @@ pub(crate) use file::transaction::{Finished, WriteTransaction};
 #[cfg(test)]
 pub(crate) use journal::JOURNAL_MAGIC;
 pub(crate) use journal::{
-    Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
+    Journal, LostCommits, NAMES as JOURNAL_NAMES, PassPart, copy as copy_journal, rescue,
 };
 #[cfg(test)]
 pub(crate) use layout_samples::layout_samples;

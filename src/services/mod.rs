@@ -32,8 +32,9 @@ pub use by_name::Reply;
 pub use catalogue::{OperationInfo, Services, operations};
 pub use content::ContentWriter;
 pub(crate) use content::{
-    blob_hashes, named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,
-    sweep as sweep_contents, verify as verify_contents,
+    NamedBlob, blob_hashes, blobs_of_row, named_paths as named_content_paths,
+    remove_abandoned as remove_abandoned_contents, sweep as sweep_contents,
+    verify as verify_contents,
 };
 pub use feeds::FeedService;
 pub use files::FileService;

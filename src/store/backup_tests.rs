@@ -251,7 +251,7 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) model: Model,
     pub(super) random: Random,
-    next_row: i64,
+    pub(super) next_row: i64,
 }
 
 impl World {

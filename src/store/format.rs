@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::disk::{Mode, SharedDisk, remove_if_there};
+use crate::disk::{Mode, SharedDisk, parent, remove_if_there};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate;
 use crate::value::stored::Format;
@@ -304,5 +304,5 @@ pub(super) fn replace(disk: &SharedDisk, name: &str, new_name: &str, text: &str)
     file.sync_all().map_err(failed)?;
     drop(file);
     disk.rename(new_name, name).map_err(failed)?;
-    disk.sync_dir("").map_err(failed)
+    disk.sync_dir(parent(name)).map_err(failed)
 }

@@ -183,6 +183,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         }
         (snapshot.sequence, paths)
     };
+    let archived = engine.archived_files(&paths, sequence);
     // A reader of an older snapshot may still open one of these files; the next pass removes them.
     if paths.is_empty() || engine.oldest_live_sequence() < sequence {
         return Ok(0);
@@ -197,6 +198,10 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     for key in paths {
         control.check()?;
         let Ok(path) = std::str::from_utf8(&key) else { continue };
+        // A set may have to get it.
+        if archived.contains(&key) {
+            continue;
+        }
         // Checked after the snapshots: a reader takes its files into use before it drops its
         // snapshot.
         if engine.blobs.is_held(path) || !engine.tables.release(path) {

@@ -1,5 +1,7 @@
 //! Opening and closing a store, and all operations on a store as a whole.
 
+mod archive;
+mod archiving;
 mod backup;
 mod checkpoint_thread;
 mod directory;
@@ -25,14 +27,15 @@ mod trim;
 mod upkeep;
 mod verify;
 
+pub use archive::{ArchiveStatus, CommitRange};
 pub use backup::{BackupReport, CompactReport};
 pub use findings::{Finding, VerifyReport};
 pub use maintenance_report::{MaintenanceReport, MaintenanceStatus};
 pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
 pub use set::{
-    PruneReport, RepairReport, RestorePoint, SetBackup, SetBackupOptions, SetBackupReport,
-    SetBackups, SetReport, SetRetention,
+    ArchiveReport, PruneReport, RepairReport, RestorePoint, SetBackup, SetBackupOptions,
+    SetBackupReport, SetBackups, SetRange, SetReport, SetRetention,
 };
 pub use status::report::{
     ActivityStatus, Attention, AttentionCode, DiskStatus, IndexStatus, JournalStatus, MemoryStatus,

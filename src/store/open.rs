@@ -8,7 +8,7 @@ use super::format::{self, DirectoryKind};
 use super::maintenance::MaintenanceThread;
 use super::maintenance_report::MaintenanceStatus;
 use super::upkeep::Upkeep;
-use super::{directory, lock};
+use super::{archive, directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
@@ -334,6 +334,8 @@ impl StoreOptions {
         scrub_days: u32;
         /// Most bytes that a scrub reads in a second.
         scrub_bytes_per_s: u64;
+        /// Most bytes of the archive of commits; 0 turns it off.
+        archive_bytes: Option<u64>;
         /// Entries of the change log that are kept also for readers without a hold.
         log_entries_max: u64;
         /// Milliseconds for which a subscriber without bounds of its own holds the change log.
@@ -525,6 +527,9 @@ impl StoreOptions {
         let upkeep = Arc::new(upkeep);
         if is_view {
             return Self::view(engine, upkeep);
+        }
+        if !keeps_nothing {
+            archive::open(&engine, engine.settings.archive_bytes)?;
         }
         let has_threads = engine.settings.maintenance_thread;
         let checkpoints = has_threads.then(|| CheckpointThread::start(&engine)).transpose()?;

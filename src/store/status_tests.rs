@@ -478,6 +478,25 @@ fn subscribers_that_are_about_to_lose_their_position_are_told() {
     }
 }
 
+/// A failure of the archive of commits is told until commits are archived again.
+#[test]
+fn commits_that_cannot_be_archived_are_told() {
+    let bench = Bench::new();
+    let options = bench.options().archive_bytes(Some(1 << 20));
+    let store = options.open_on(Arc::new(bench.disk.clone())).unwrap();
+    product(&store, 1);
+    let status = store.status().unwrap();
+    assert_eq!((status.attention, status.archive.unwrap().bytes_max), (vec![], 1 << 20));
+    bench.disk.inject(Pick::any().on_path("archive/"), Fault::Io);
+    assert!(store.engine().archive_all().is_err());
+    told(&store, AttentionCode::ArchiveFailed);
+    bench.disk.heal();
+    store.engine().archive_all().unwrap();
+    assert_eq!(codes(&store), []);
+    store.set_archive_bytes(0).unwrap();
+    assert!(store.status().unwrap().archive.is_none());
+}
+
 /// A file that cannot be read costs its history, and is told.
 #[test]
 fn a_damaged_file_of_the_status_is_begun_again() {

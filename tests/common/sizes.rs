@@ -137,6 +137,13 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("year_samples", 500, 100_000),
     // Rounds of the model of searches.
     ("search_rounds", 250, 10_000),
+    // Histories of a store whose commits are archived, their steps, and of the moments between
+    // backups one in as many that is restored.
+    ("set_archive_seeds", 2, 40),
+    ("set_archive_steps", 60, 120),
+    ("set_archive_step", 4, 1),
+    // Of the power cuts of a store that archives, one in as many.
+    ("set_archive_cuts", 5, 1),
     // Random changes of steps, compared with a plain list.
     ("step_models", 2, 60),
     // Seeds of the model of rows that callers and a retention delete.

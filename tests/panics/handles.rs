@@ -117,6 +117,24 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("StoreOptions::vendor_prefix", "sets an option"),
 ];
 
+/// Sets with a backup, and a commit after it that the archive has.
+fn archived_to(w: &World, set: &SharedDisk) -> Result<()> {
+    let (options, control) = (SetBackupOptions::new(), Control::default());
+    w.store.set_archive_bytes(1 << 30)?;
+    w.store.backup_to_set_disk(set, &options, &control)?;
+    w.store.backup_to_set(w.dir.path().join("set"), &options, &control)?;
+    w.session("ada").delete_product(&w.secret.product.as_str().into())
+}
+
+fn archived(w: &World) -> Result<()> {
+    archived_to(w, &empty())
+}
+
+fn archived_disk(w: &World) -> Result<SharedDisk> {
+    let set = empty();
+    archived_to(w, &set).map(|()| set)
+}
+
 fn empty() -> SharedDisk {
     Arc::new(MemoryDisk::new())
 }
@@ -285,9 +303,10 @@ fn pass(mut stream: SyncStream) -> SyncStream {
 }
 
 fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 29] = calls! { reads_nothing |w, d|
+    let table: [(&'static str, Run); 30] = calls! { reads_nothing |w, d|
         "Store::session" => w.store.session(Identity::user("ada"));
         "Store::id" => w.store.id();
+        "Store::archive_status" => w.store.archive_status();
         "Store::settings" => w.store.settings().seal_rows;
         "Session::all_or_nothing" => ada.all_or_nothing(), where ada = w.session("ada");
         "Store::changes" => w.store.changes(Position::START);
@@ -324,7 +343,7 @@ fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
 }
 
 fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 56] = calls! { reads |w, d|
+    let table: [(&'static str, Run); 59] = calls! { reads |w, d|
         "RunStart::start" => start.start(&w.session("ada")),
             where start = stationdb::results::Run::begin("P", "S", "G");
         "Run::resume" => stationdb::results::Run::resume(&ada, &left[0].id.clone().unwrap()),
@@ -374,6 +393,13 @@ fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
             w.dir.path().join("set"), &SetBackupOptions::new(), &Control::default());
         "Store::backup_to_set_disk" =>
             w.store.backup_to_set_disk(&empty(), &SetBackupOptions::new(), &Control::default());
+        "Store::archive_to_set" => w.store.archive_to_set(
+            w.dir.path().join("set"), &SetBackupOptions::new(), &Control::default()),
+            where () = archived(&w)?;
+        "Store::archive_to_set_disk" => w.store.archive_to_set_disk(
+            &set, &SetBackupOptions::new(), &Control::default()),
+            where set = archived_disk(&w)?;
+        "Store::set_archive_bytes" => w.store.set_archive_bytes(1 << 20);
         "Store::restore_disk" => Store::restore_disk(&d.shared(), &empty(), &Control::default()),
             where () = drop(w);
         "Store::salvage_disk" => Store::salvage_disk(&d.shared(), &empty(), &Control::default()),

@@ -28,6 +28,8 @@ __all__ = [
     "AppendTableDataRequest",
     "AppendToUploadSessionQuery",
     "ApplyResultRetentionRequest",
+    "ArchiveReport",
+    "ArchiveStatus",
     "Asset",
     "AssetBusType",
     "AssetDiscoveryType",
@@ -64,6 +66,7 @@ __all__ = [
     "ColumnRename",
     "ColumnStatistics",
     "ColumnType",
+    "CommitRange",
     "CompactReport",
     "Condition",
     "ConditionRange",
@@ -332,6 +335,7 @@ __all__ = [
     "SetBackupReport",
     "SetBackups",
     "SetQuotaRequest",
+    "SetRange",
     "SetReport",
     "SetRetentionRequest",
     "SetSystemConnectionRequest",
@@ -481,6 +485,7 @@ AttentionCode = Literal[
     "MAINTENANCE_FAILED",
     "BACKUP_FAILED",
     "BACKUP_OVERDUE",
+    "ARCHIVE_FAILED",
     "VERIFY_FAILED",
     "SCRUB_LATE",
     "CLOCK_AHEAD",
@@ -937,6 +942,63 @@ class ApplyResultRetentionRequest(Record):
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("retention", "retention", "ResultRetention"),
         ("dry_run", "dryRun", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ArchiveReport(Record):
+    """What of an archive of commits a set got."""
+
+    #: Commits that the set did not have.
+    commits: int = 0
+    #: Sequence number of the last commit that the archive has; 0 if it has none.
+    last: int = 0
+    #: Files of the store that the commits name and that were copied.
+    files_sent: int = 0
+    #: Bytes that were written to the set.
+    written_bytes: int = 0
+    #: What could not be sent, up to a thousand findings.
+    findings: list[Finding] = _field(default_factory=list)
+    #: Number of further findings.
+    findings_left_out: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("commits", "commits", None),
+        ("last", "last", None),
+        ("files_sent", "filesSent", None),
+        ("written_bytes", "writtenBytes", None),
+        ("findings", "findings", ["Finding"]),
+        ("findings_left_out", "findingsLeftOut", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ArchiveStatus(Record):
+    """What the archive of commits of a store has, see `Store::archive_to_set`."""
+
+    #: The most bytes that it may have.
+    bytes_max: int = 0
+    #: Bytes of the commits.
+    bytes: int = 0
+    #: Bytes of files whose removal waits, because a commit of the archive names them.
+    held_bytes: int = 0
+    #: Sequence number of the first commit that it has.
+    first: int | None = None
+    #: Sequence number of the last one. Later commits are in the journal.
+    last: int | None = None
+    #: The commits between them that it lacks.
+    gaps: list[CommitRange] = _field(default_factory=list)
+    #: Why commits could not be archived lately.
+    problem: str | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("bytes_max", "bytesMax", None),
+        ("bytes", "bytes", None),
+        ("held_bytes", "heldBytes", None),
+        ("first", "first", None),
+        ("last", "last", None),
+        ("gaps", "gaps", ["CommitRange"]),
+        ("problem", "problem", None),
     )
 
 
@@ -1686,6 +1748,21 @@ class ColumnStatistics(Record):
         ("nan_count", "nanCount", None),
         ("min", "min", None),
         ("max", "max", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class CommitRange(Record):
+    """Commits that follow each other."""
+
+    #: Sequence number of the first one.
+    first: int = 0
+    #: Sequence number of the last one.
+    last: int = 0
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("first", "first", None),
+        ("last", "last", None),
     )
 
 
@@ -7470,6 +7547,9 @@ class SetBackupReport(Record):
     file_bytes: int = 0
     #: Bytes that were written to the set, of files and of records.
     written_bytes: int = 0
+    #: What the set got of the archive of commits, if the store has one. Commits of it that are
+    #: missing are no findings of the backup.
+    archived: ArchiveReport | None = None
     #: Whether an earlier backup was interrupted: its remains were removed or used.
     went_on: bool = False
     #: Backups that cannot be read, each with the reason. Nothing of theirs was changed.
@@ -7490,6 +7570,7 @@ class SetBackupReport(Record):
         ("files_sent", "filesSent", None),
         ("file_bytes", "fileBytes", None),
         ("written_bytes", "writtenBytes", None),
+        ("archived", "archived", "ArchiveReport"),
         ("went_on", "wentOn", None),
         ("unreadable", "unreadable", None),
         ("findings", "findings", ["Finding"]),
@@ -7503,12 +7584,16 @@ class SetBackups(Record):
 
     #: The backups, the oldest first.
     backups: list[SetBackup] = _field(default_factory=list)
+    #: The commits between backups that can be restored, in the order of the backups. A backup
+    #: without commits after it is not among them.
+    ranges: list[SetRange] = _field(default_factory=list)
     #: Whether a call that writes to the set was interrupted, or still works. Nothing that a backup
     #: in the list needs is missing for that.
     is_unfinished: bool = False
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("backups", "backups", ["SetBackup"]),
+        ("ranges", "ranges", ["SetRange"]),
         ("is_unfinished", "isUnfinished", None),
     )
 
@@ -7531,6 +7616,34 @@ class SetQuotaRequest(Record):
         ("records_max", "recordsMax", None),
         ("content_bytes_max", "contentBytesMax", None),
         ("rows_max", "rowsMax", None),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class SetRange(Record):
+    """Commits after a backup that the archive of a set has, so that each can be restored."""
+
+    #: Number of the backup that they follow.
+    backup: int = 0
+    #: Sequence number of the first commit.
+    first: int = 0
+    #: Sequence number of the last commit.
+    last: int = 0
+    #: The time of the last commit, or a later one of a commit in the same file; absent if the file
+    #: cannot be read.
+    until: datetime | None = None
+    #: The commits between the last one and the next backup, which cannot be restored.
+    missing: CommitRange | None = None
+    #: Why a file with these commits cannot be read, if that is known.
+    problem: str | None = None
+
+    _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
+        ("backup", "backup", None),
+        ("first", "first", None),
+        ("last", "last", None),
+        ("until", "until", "time"),
+        ("missing", "missing", "CommitRange"),
+        ("problem", "problem", None),
     )
 
 
@@ -7995,6 +8108,8 @@ class StoreStatus(Record):
     verify: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
     #: Backups. Kept over a close.
     backup: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
+    #: The archive of commits; absent while it is off.
+    archive: ArchiveStatus | None = None
     #: Scrubs that ended. Kept over a close.
     scrub: ActivityStatus = _field(default_factory=lambda: ActivityStatus())
     #: The scrub that is under way, and when the next one is due. Kept over a close.
@@ -8016,6 +8131,7 @@ class StoreStatus(Record):
         ("maintenance", "maintenance", "MaintenanceStatus"),
         ("verify", "verify", "ActivityStatus"),
         ("backup", "backup", "ActivityStatus"),
+        ("archive", "archive", "ArchiveStatus"),
         ("scrub", "scrub", "ActivityStatus"),
         ("scrubbing", "scrubbing", "ScrubStatus"),
     )

@@ -49,9 +49,9 @@ fn encode_entries(entries: &SortedEntries, out: &mut Vec<u8>) {
     }
 }
 
-struct Reader<'b>(ByteReader<'b>);
+struct Reader<'r, 'b>(&'r mut ByteReader<'b>);
 
-impl<'b> Reader<'b> {
+impl<'b> Reader<'_, 'b> {
     fn bytes(&mut self) -> Option<&'b [u8]> {
         let len = usize::try_from(self.0.varint()?).ok()?;
         self.0.take(len)
@@ -89,15 +89,20 @@ impl<'b> Reader<'b> {
     }
 }
 
+/// Reads the next change of a body; `None` if the bytes are not those of one.
+pub(in crate::records) fn decode_next(reader: &mut ByteReader<'_>) -> Option<Change> {
+    Reader(reader).change()
+}
+
 /// Reads the changes of a body. `what` names the record in the error.
 ///
 /// # Errors
 /// `Corrupt` if the bytes are not those of changes.
 pub(super) fn decode(body: &[u8], name: &str) -> Result<Vec<Change>> {
-    let mut reader = Reader(ByteReader::new(body));
+    let mut reader = ByteReader::new(body);
     let mut changes = Vec::new();
-    while reader.0.left() > 0 {
-        let change = reader.change();
+    while reader.left() > 0 {
+        let change = decode_next(&mut reader);
         let unknown = || super::damaged(name, "a record with a valid checksum cannot be read");
         changes.push(change.ok_or_else(unknown)?);
     }

@@ -20,17 +20,19 @@ mod header;
 #[cfg(test)]
 mod loss_tests;
 mod mark;
+mod pass_part;
 mod record;
 mod replay;
 mod rescue;
 #[cfg(test)]
 mod tests;
 
-pub(super) use body::encode;
+pub(super) use body::{decode_next, encode};
 pub(crate) use copy::copy;
 pub(crate) use file::NAMES;
 #[cfg(test)]
 pub(crate) use header::MAGIC as JOURNAL_MAGIC;
+pub(crate) use pass_part::PassPart;
 pub(crate) use replay::Replayed;
 pub(crate) use rescue::{LostCommits, rescue};
 
@@ -169,6 +171,11 @@ impl Journal {
         let (pass, end) = (self.newest.pass, self.at);
         self.file(pass)?.shrink(end)?;
         self.file(pass + 1)?.shrink(RECORDS)
+    }
+
+    /// The id of the journal.
+    pub(crate) fn id(&self) -> u64 {
+        self.newest.id
     }
 
     /// The number of the newest pass.

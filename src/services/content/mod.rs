@@ -384,36 +384,39 @@ pub(crate) struct NamedBlob {
 pub(crate) fn blob_hashes(snapshot: &Snapshot) -> Result<Vec<NamedBlob>> {
     let source = ReadSource::Snapshot(snapshot);
     let mut named = Vec::new();
-    let mut add = |content: StoredContent| {
-        if !content.small {
-            named.extend(content.parts.iter().map(|part| NamedBlob {
-                id: part.blob,
-                len: part.size,
-                hash: part.hash(),
-            }));
-        }
-    };
-    each_readable::<FileRecord>(source, &mut |file| add(file.content))?;
-    each_readable::<PackageRecord>(source, &mut |package| add(package.content))?;
-    let mut chunks = source.cursor(Space::UploadChunks, &[], None)?;
-    while let Some((key, value)) = chunks.next()? {
-        if let Ok(chunk) = open_chunk(&key, &value) {
-            add(chunk.content);
+    let [file, package] = [FileRecord::KIND.code, PackageRecord::KIND.code];
+    let places: [(Space, &[u8]); 3] =
+        [(Space::Records, &[file]), (Space::Records, &[package]), (Space::UploadChunks, &[])];
+    for (space, prefix) in places {
+        let mut cursor = source.with_prefix(space, prefix)?;
+        while let Some((key, value)) = cursor.next()? {
+            named.extend(blobs_of_row(space, &key, &value));
         }
     }
     Ok(named)
 }
 
-/// Calls `f` with each record of a kind that is not damaged.
-fn each_readable<R: Resource>(source: ReadSource<'_>, f: &mut dyn FnMut(R)) -> Result<()> {
-    let code = R::KIND.code;
-    let mut cursor = source.with_prefix(Space::Records, &[code])?;
-    while let Some((key, value)) = cursor.next()? {
-        if let Ok(record) = envelope::open(&key, code, &value).and_then(stored::read) {
-            f(record);
+/// The blobs that a row names; none if it is damaged.
+pub(crate) fn blobs_of_row(space: Space, key: &[u8], value: &[u8]) -> Vec<NamedBlob> {
+    let content = match space {
+        Space::Records if key.first() == Some(&FileRecord::KIND.code) => {
+            readable::<FileRecord>(key, value).map(|file| file.content)
         }
-    }
-    Ok(())
+        Space::Records if key.first() == Some(&PackageRecord::KIND.code) => {
+            readable::<PackageRecord>(key, value).map(|package| package.content)
+        }
+        Space::UploadChunks => open_chunk(key, value).ok().map(|chunk| chunk.content),
+        _ => None,
+    };
+    let parts = content.into_iter().filter(|content| !content.small);
+    let parts = parts.flat_map(|content| content.parts);
+    let named = |part: ContentPart| NamedBlob { id: part.blob, len: part.size, hash: part.hash() };
+    parts.map(named).collect()
+}
+
+/// The record in a row; `None` if it is damaged.
+fn readable<R: Resource>(key: &[u8], value: &[u8]) -> Option<R> {
+    envelope::open(key, R::KIND.code, value).and_then(stored::read).ok()
 }
 
 /// Removes the blobs of transactions that were rolled back, and those that could not be removed

@@ -83,6 +83,12 @@ pub struct Settings {
     pub scrub_days: u32,
     /// Most bytes that a scrub reads in a second; default 8 MiB, and at least 1.
     pub scrub_bytes_per_s: u64,
+    /// Most bytes of the archive of commits, which a backup set takes over, so that a restore can
+    /// end between two backups; 0 turns it off. It is kept in the store, so that every process that
+    /// opens it archives. Default: what the store has kept, and in a new store 0. A bound of a few
+    /// times `memory_table_bytes` is the least that makes sense. See
+    /// [`archive_to_set`](crate::Store::archive_to_set).
+    pub archive_bytes: Option<u64>,
     /// Entries of the change log that are kept also for readers without a hold; default 1,000,000.
     /// Entries beyond it are kept while a subscriber holds them.
     pub log_entries_max: u64,
@@ -130,6 +136,7 @@ impl Default for Settings {
             maintenance_thread: true,
             scrub_days: 30,
             scrub_bytes_per_s: 8 * 1024 * 1024,
+            archive_bytes: None,
             log_entries_max: 1_000_000,
             subscriber_hold_ms: limits::SUBSCRIBER_HOLD_MS_DEFAULT,
             subscriber_hold_bytes: limits::SUBSCRIBER_HOLD_BYTES_DEFAULT,

@@ -83,10 +83,12 @@ impl TransactionState {
             }
             // The last point at which the transaction can still end without a change.
             context.check_deadline()?;
-            let mut rows = vec![engine.state_row(sequence)];
+            let mut rows = Vec::new();
             if !events.is_empty() {
                 rows.push(write_path::log_row(engine, context, sequence, events)?);
             }
+            // Last, because it ends the commit.
+            rows.push(engine.state_row(sequence));
             engine.check_place()?;
             written.finish(engine, rows).map(Some).inspect_err(|error| engine.set_latch(error))
         };

@@ -140,6 +140,8 @@ impl Engine {
     /// of the lock `moving` may call it.
     fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
+        // First, because the file of the pass is free after the move.
+        self.archive_moving();
         let _shut = self.gate.shut()?;
         let _span = trace::span!("move", bytes = frozen.layer.bytes());
         // Under the lock, so that nobody moves the layer once more.
@@ -203,6 +205,7 @@ impl Engine {
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
         let _moving = self.hold_record_file()?;
+        self.archive_moving();
         written.commit(finished).inspect_err(|error| self.set_latch(error))?;
         self.publish_moved(sequence, Some(sequence))
     }

@@ -1,6 +1,8 @@
 //! The state that all sessions of one open store share: the engines, the published snapshot, the
 //! latch, the commit sequence and the store's time.
 
+pub(crate) mod archive;
+mod archiving;
 mod checkpoint;
 mod growing;
 mod health;
@@ -55,6 +57,8 @@ pub(crate) struct Engine {
     /// Only the holder of the write turn uses it.
     journal: Mutex<Journal>,
     pub(crate) checkpoints: Arc<Checkpoints>,
+    /// The archive of commits; off until [`Self::open_archive`].
+    archive: archive::Archive,
     /// The queue of writers.
     pub(in crate::session) turns: Arc<Turns<Planned, ()>>,
     /// Seed of generated ids; drawn when the store was created.
@@ -153,6 +157,7 @@ impl Engine {
             records: RwLock::new(records),
             journal: Mutex::new(journal),
             checkpoints: Arc::default(),
+            archive: archive::Archive::default(),
             turns: Arc::default(),
             seed,
             token_key,

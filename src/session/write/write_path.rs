@@ -83,6 +83,8 @@ fn run_group(engine: &Engine, group: &mut Leadership<Planned, ()>) -> Result<()>
             if !changes.is_empty() {
                 turn.apply(changes);
                 sequence += 1;
+                // Ends the commit: an archive tells the commits of a record apart by these rows.
+                turn.apply([engine.state_row(sequence)]);
             }
         }));
     }
@@ -90,7 +92,6 @@ fn run_group(engine: &Engine, group: &mut Leadership<Planned, ()>) -> Result<()>
         // No plan changed anything, so there is nothing to sync.
         return Ok(());
     }
-    turn.apply([engine.state_row(sequence)]);
     engine.check_place()?;
     group.is_committing = true;
     engine.commit(turn.finish(), sequence, room.disk_free_bytes)

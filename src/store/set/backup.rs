@@ -16,9 +16,11 @@ use super::objects::{Listed, Object, identities, of_bytes, send};
 use super::pace::Pace;
 use super::pack::{Pack, Part, RowWriter};
 use super::rows::FILE;
+use super::send::{ArchiveReport, send_archive, sent_after};
 use super::sweep::{Manifests, clean, each_file, sync_names};
 use crate::disk::{SharedDisk, parent, walk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::records::archive::DIRECTORY;
 use crate::records::{Collection, ReadSource, Snapshot, Space, Sums};
 use crate::session::{Engine, FILLING_KEY, guarded};
 use crate::store::backup::DIRECTORIES;
@@ -29,6 +31,8 @@ use crate::store::readable::each_row;
 use crate::store::status::kept::Activity;
 use crate::store::{directory, findings, scrub};
 use crate::value::Control;
+
+const ARCHIVE_AGAIN: &str = "archive to the set again, or back up again";
 
 /// How a backup in a set is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +89,10 @@ pub struct SetBackupReport {
     pub file_bytes: u64,
     /// Bytes that were written to the set, of files and of records.
     pub written_bytes: u64,
+    /// What the set got of the archive of commits, if the store has one. Commits of it that are
+    /// missing are no findings of the backup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<ArchiveReport>,
     /// Whether an earlier backup was interrupted: its remains were removed or used.
     pub went_on: bool,
     /// Backups that cannot be read, each with the reason. Nothing of theirs was changed.
@@ -252,6 +260,7 @@ fn back_up(
         backup,
         taken,
         sequence: snapshot.sequence,
+        journal: Some(engine.journal_id()),
         is_ahead: store.is_view(),
         rows,
         files,
@@ -262,7 +271,21 @@ fn back_up(
         file_lists,
     };
     manifest.write(set)?;
-    set.finish()?;
+    let mut pace = pack.pace;
+    let after = sent_after(&manifests, engine.journal_id(), went_on).unwrap_or(manifest.sequence);
+    let has_archive = !store.is_view() && engine.has_archive();
+    let archived = has_archive.then(|| send_archive(store, set, after, &mut marks, &mut pace));
+    let archived = match archived {
+        // The backup is there; the mark stays for what was being written.
+        Some(Err(error)) => {
+            report.find(DIRECTORY, "commits before the backup", error.message(), ARCHIVE_AGAIN);
+            None
+        }
+        archived => {
+            set.finish()?;
+            archived.and_then(Result::ok)
+        }
+    };
     let unreadable = manifests.unreadable.iter();
     Ok(SetBackupReport {
         backup,
@@ -273,7 +296,8 @@ fn back_up(
         files,
         files_sent: sent.len() as u64,
         file_bytes,
-        written_bytes: pack.pace.bytes,
+        written_bytes: pace.bytes,
+        archived,
         went_on,
         unreadable: unreadable.map(|(_, error)| error.message().to_owned()).collect(),
         findings: report.findings,

@@ -33,6 +33,8 @@ pub(super) struct Manifest {
     /// By the clock.
     pub(super) taken: DateTime<Utc>,
     pub(super) sequence: u64,
+    /// The id of the journal that had the commit.
+    pub(super) journal: Option<u64>,
     /// Whether the store may not have made the last commit durable.
     pub(super) is_ahead: bool,
     pub(super) rows: u64,
@@ -47,9 +49,10 @@ pub(super) struct Manifest {
 
 impl Manifest {
     fn text(&self, seed: u64) -> String {
+        let journal = self.journal.map(|id| format!("\njournal {id:016x}")).unwrap_or_default();
         let mut lines = format!(
-            "{MAGIC}\n{}\nstore {seed:016x}\nbackup {}\ntaken {}\nsequence {}\nahead {}\nrows {}\n\
-             files {}\nfile-bytes {}\nfindings {}",
+            "{MAGIC}\n{}\nstore {seed:016x}\nbackup {}\ntaken {}\nsequence {}{journal}\nahead {}\n\
+             rows {}\nfiles {}\nfile-bytes {}\nfindings {}",
             format::form_lines(),
             self.backup,
             time::format(self.taken),
@@ -129,6 +132,7 @@ impl Manifest {
             backup: number("backup")?,
             taken: time::parse(format::value(text, "taken")?)?,
             sequence: number("sequence")?,
+            journal: format::hexadecimal(text, "journal"),
             is_ahead: match format::value(text, "ahead")? {
                 "yes" => true,
                 "no" => false,

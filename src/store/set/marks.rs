@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::layout::{MARKS, OBJECTS, RECORDS, Set, failed};
 use crate::disk::{Mode, remove_if_there};
 use crate::error::Result;
+use crate::records::archive::DIRECTORY as ARCHIVE;
 
 /// The names of the marked files.
 #[derive(Debug, Default)]
@@ -22,6 +23,9 @@ fn name_of(path: &str) -> &str {
 
 /// The path of the file that a mark is for.
 fn path_of(name: &str) -> String {
+    if name.contains('.') {
+        return format!("{ARCHIVE}/{name}");
+    }
     match (name.contains('-'), name.get(..2)) {
         (true, Some(directory)) => format!("{OBJECTS}/{directory}/{name}"),
         _ => format!("{RECORDS}/{name}"),

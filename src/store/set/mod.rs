@@ -5,10 +5,14 @@
 //! backup writes the chunks that the one before it does not have, most of them as a difference. The
 //! bytes are in `docs/format.md`.
 //!
+//! Between two backups a set may have the commits of the store, from its archive.
+//!
 //! What must hold: a manifest gets its name after everything that it needs is durable, and nothing
 //! that a manifest needs is changed or removed. So an interruption leaves every earlier backup.
 
+mod archive;
 mod backup;
+mod chain;
 mod chunks;
 mod earlier;
 mod layout;
@@ -22,8 +26,10 @@ mod pack;
 mod point;
 mod prune;
 mod repair;
+mod replay;
 mod restore;
 mod rows;
+mod send;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -31,8 +37,9 @@ mod unread;
 mod verify;
 
 pub use backup::{SetBackupOptions, SetBackupReport};
-pub use list::{SetBackup, SetBackups};
+pub use list::{SetBackup, SetBackups, SetRange};
 pub use point::RestorePoint;
 pub use prune::{PruneReport, SetRetention};
 pub use repair::RepairReport;
+pub use send::ArchiveReport;
 pub use verify::SetReport;

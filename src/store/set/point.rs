@@ -1,13 +1,16 @@
-//! Which backup of a set is meant.
+//! Which backup of a set is meant, or which commit after it.
 
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 
+use super::chain::{Archives, Chain};
+use super::layout::Set;
 use super::manifest::Manifest;
 use super::sweep::Manifests;
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::time;
+use crate::records::archive::Item;
+use crate::value::{Control, time};
 
 /// The state of a store that is restored from a set.
 ///
@@ -26,14 +29,17 @@ use crate::value::time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestorePoint {
-    /// The last backup.
+    /// The last backup, and the commits after it that the archive of the set has.
     #[default]
     Latest,
     /// The backup with this number.
     Backup(u64),
-    /// The state after the commit with this sequence number, which a backup must have copied.
+    /// The state after the commit with this sequence number: a backup copied it, or the archive of
+    /// the set has it and all commits since a backup before it.
     Sequence(u64),
-    /// The last backup that was made at this time or before.
+    /// The last backup that was made at this time or before, and the commits after it up to this
+    /// time that the archive of the set has. The time of a commit is that of the store, which never
+    /// goes back.
     Time(DateTime<Utc>),
 }
 
@@ -60,13 +66,34 @@ impl FromStr for RestorePoint {
     }
 }
 
+/// What is restored: a backup, and how much of the commits after it.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) manifest: Manifest,
+    pub(super) chain: Chain,
+    /// The last commit.
+    pub(super) until: u64,
+}
+
+impl Target {
+    fn backup(manifest: &Manifest) -> Self {
+        let (manifest, until) = (manifest.clone(), manifest.sequence);
+        let chain = Chain { after: until, spans: Vec::new() };
+        Self { manifest, chain, until }
+    }
+}
+
 impl RestorePoint {
-    /// The manifest of the backup.
+    /// The backup, and the commits after it up to the point. All commits of the archive that are
+    /// needed were read then, and are intact.
     ///
     /// # Errors
-    /// `NotFound`, with the nearest points, if there is none; `Corrupt` if its manifest cannot be
-    /// read, or if it is unknown whether a manifest that cannot be read is meant.
-    pub(super) fn find(self, manifests: &Manifests) -> Result<&Manifest> {
+    /// `NotFound`, with the nearest points, if there is none; `Corrupt` if the manifest of the
+    /// backup cannot be read, if it is unknown whether a manifest that cannot be read is meant, or
+    /// if a commit before the point is damaged; `OlderFormat`, `Io`; the errors of `control`.
+    pub(super) fn find(self, set: &Set, control: &Control) -> Result<Target> {
+        let manifests = Manifests::of(set)?;
+        let archives = Archives::of(set)?;
         let readable = &manifests.readable;
         let found = match self {
             Self::Latest => readable.last(),
@@ -74,57 +101,127 @@ impl RestorePoint {
             Self::Sequence(at) => readable.iter().rfind(|manifest| manifest.sequence == at),
             Self::Time(at) => readable.iter().rfind(|manifest| manifest.taken <= at),
         };
-        // An unreadable manifest may be the one: nothing else is restored in its place.
+        let reaches = |manifest: &&Manifest| match self {
+            Self::Sequence(at) => manifest.sequence < at && archives.after(manifest).last() >= at,
+            _ => false,
+        };
+        let base = found.or_else(|| readable.iter().rfind(reaches));
+        self.refuse_hidden(&manifests, base)?;
+        let manifest = base.ok_or_else(|| self.unreachable(readable, &archives))?;
+        let chain = archives.after(manifest);
+        let until = match self {
+            Self::Backup(_) => manifest.sequence,
+            Self::Latest => chain.last(),
+            Self::Sequence(at) => at,
+            Self::Time(at) => {
+                let found = chain.at_time(set, at.timestamp_millis(), control);
+                found.map_err(|error| not_whole(error, &chain, set, readable, control))?
+            }
+        };
+        if until == manifest.sequence {
+            return Ok(Target::backup(manifest));
+        }
+        let read = chain.each(set, until, control, &mut |_| Ok(()));
+        read.map_err(|error| not_whole(error, &chain, set, readable, control))?;
+        Ok(Target { manifest: manifest.clone(), chain, until })
+    }
+
+    /// An unreadable manifest may be the one: nothing else is restored in its place.
+    fn refuse_hidden(self, manifests: &Manifests, found: Option<&Manifest>) -> Result<()> {
         let hidden = manifests.unreadable.iter().find(|(backup, _)| match self {
             Self::Backup(wanted) => *backup == wanted,
             Self::Latest | Self::Time(_) => found.is_none_or(|found| found.backup < *backup),
             Self::Sequence(_) => found.is_none(),
         });
-        if let Some((backup, error)) = hidden {
-            let before = readable.iter().rfind(|manifest| manifest.backup < *backup);
-            let before = before.map_or_else(
-                || "no earlier one can be".to_owned(),
-                |before| format!("the last before it that can be is {}", described(before)),
-            );
-            return Err(Error::new(
-                error.kind(),
-                format!(
-                    "the backup {backup} may be meant and cannot be read ({}); {before}; name a \
-                     backup by its number",
-                    error.message()
-                ),
-            ));
-        }
-        found.ok_or_else(|| self.unreachable(readable))
+        let Some((backup, error)) = hidden else { return Ok(()) };
+        let before = manifests.readable.iter().rfind(|manifest| manifest.backup < *backup);
+        let before = before.map_or_else(
+            || "no earlier one can be".to_owned(),
+            |before| format!("the last before it that can be is {}", described(before)),
+        );
+        Err(Error::new(
+            error.kind(),
+            format!(
+                "the backup {backup} may be meant and cannot be read ({}); {before}; name a backup \
+                 by its number",
+                error.message()
+            ),
+        ))
     }
 
-    fn unreachable(self, readable: &[Manifest]) -> Error {
+    fn unreachable(self, readable: &[Manifest], archives: &Archives) -> Error {
         let (what, before, after) = match self {
             Self::Latest => ("has no backup".to_owned(), None, None),
             Self::Backup(at) => (
                 format!("has no backup {at}"),
-                readable.iter().rfind(|manifest| manifest.backup < at),
-                readable.iter().find(|manifest| manifest.backup > at),
+                readable.iter().rfind(|manifest| manifest.backup < at).map(described),
+                readable.iter().find(|manifest| manifest.backup > at).map(described),
             ),
             Self::Sequence(at) => (
-                format!("has no backup of the commit {at}"),
-                readable.iter().rfind(|manifest| manifest.sequence < at),
-                readable.iter().find(|manifest| manifest.sequence > at),
+                format!("has neither a backup of the commit {at} nor all commits up to it"),
+                nearest_before(at, readable, archives),
+                readable
+                    .iter()
+                    .filter(|manifest| manifest.sequence > at)
+                    .min_by_key(|manifest| manifest.sequence)
+                    .map(described),
             ),
             Self::Time(at) => (
                 format!("has no backup from {} or before", time::format(at)),
                 None,
-                readable.first(),
+                readable.first().map(described),
             ),
         };
         let mut message = format!("the set {what}");
         for (word, near) in [("before", before), ("after", after)] {
             if let Some(near) = near {
-                message.push_str(&format!("; the nearest {word} it is {}", described(near)));
+                message.push_str(&format!("; the nearest {word} it is {near}"));
             }
         }
         Error::new(ErrorKind::NotFound, message)
     }
+}
+
+/// The last point before a commit, in words.
+fn nearest_before(at: u64, readable: &[Manifest], archives: &Archives) -> Option<String> {
+    let before = readable.iter().filter(|manifest| manifest.sequence < at);
+    let last = |manifest: &&Manifest| archives.after(manifest).last();
+    let nearest = before.max_by_key(|manifest| (last(manifest), manifest.sequence))?;
+    let last = last(&nearest);
+    let backup = described(nearest);
+    let is_backup = last == nearest.sequence;
+    Some(if is_backup { backup } else { format!("the commit {last}, which follows {backup}") })
+}
+
+/// The error of commits that cannot be read, with the nearest points.
+fn not_whole(
+    error: Error,
+    chain: &Chain,
+    set: &Set,
+    readable: &[Manifest],
+    control: &Control,
+) -> Error {
+    if !error.is_damage() {
+        return error;
+    }
+    let mut intact = chain.after;
+    let read = chain.each(set, chain.last(), control, &mut |item| {
+        if let Item::End { sequence, .. } = item {
+            intact = sequence;
+        }
+        Ok(())
+    });
+    if !read.is_err_and(|error| error.is_damage()) {
+        return error;
+    }
+    let after = readable.iter().filter(|manifest| manifest.sequence > intact);
+    let after = after.min_by_key(|manifest| manifest.sequence);
+    let after = after.map_or_else(String::new, |after| {
+        format!("; the nearest point after the damage is {}", described(after))
+    });
+    error.followed_by(format_args!(
+        "; the nearest point before it is sequence:{intact}{after}; a backup is named by its number"
+    ))
 }
 
 fn described(manifest: &Manifest) -> String {

@@ -6,13 +6,17 @@ use std::path::Path;
 use chrono::{DateTime, Datelike as _, Utc};
 use serde::Serialize;
 
+use super::chain::Archives;
 use super::chunks::{Packs, UnreadChunk};
 use super::layout::{BACKUPS, OBJECTS, RECORDS, Set, failed, manifest_path, opened, pack_path};
+use super::list::next_after;
 use super::manifest::Manifest;
 use super::marks::Marks;
+use super::send::each_object;
 use super::sweep::{Manifests, Removed, clean, each_file, sync_names};
-use crate::disk::{SharedDisk, walk};
-use crate::error::Result;
+use crate::disk::{Mode, SharedDisk, walk};
+use crate::error::{ErrorKind, Result};
+use crate::records::archive::{DIRECTORY, Span};
 use crate::session::guarded;
 use crate::store::open::Store;
 use crate::value::Control;
@@ -106,8 +110,9 @@ pub struct PruneReport {
 }
 
 impl Store {
-    /// Removes the backups of a set that `retention` does not keep, and then the files that no kept
-    /// backup needs. Backups that cannot be read stay, and so does everything that they may need.
+    /// Removes the backups of a set that `retention` does not keep, with the archived commits that
+    /// follow them up to the next backup, and then the files that nothing kept needs. Backups that
+    /// cannot be read stay, and so does everything that they may need.
     ///
     /// # Errors
     /// `NotFound` if there is no directory; `NotAStore` if it has no set; `Locked` while another
@@ -151,6 +156,13 @@ fn prune(disk: SharedDisk, retention: SetRetention, control: &Control) -> Result
     let mut manifests = Manifests::of(&set)?;
     let kept = retention.kept(&manifests.readable, &broken(&set, &manifests.readable)?);
     let mut report = PruneReport { kept: kept.iter().copied().collect(), ..Default::default() };
+    let archives = Archives::of(&set)?;
+    let follows_kept = |span: &Span| {
+        let mut backups = manifests.readable.iter().filter(|one| kept.contains(&one.backup));
+        backups.any(|backup| follows(span, backup, &manifests.readable))
+    };
+    let (archived, unneeded): (Vec<Span>, Vec<Span>) =
+        archives.spans().iter().copied().partition(follows_kept);
     for manifest in &manifests.readable {
         if !kept.contains(&manifest.backup) {
             control.check()?;
@@ -165,16 +177,17 @@ fn prune(disk: SharedDisk, retention: SetRetention, control: &Control) -> Result
     report.bytes += removed.bytes;
     let needed = match manifests.unreadable.first() {
         Some((_, error)) => Err(error.message().to_owned()),
-        None => match needed_objects(&set, &manifests.readable, control) {
+        None => match needed_objects(&set, &manifests.readable, &archived, control) {
             Err(error) if error.is_damage() => Err(error.message().to_owned()),
             needed => Ok(needed?),
         },
     };
     match needed {
         Ok(needed) => {
+            let archived = remove_archived(&set, &unneeded)?;
             let removed = remove_objects(&set, &needed, control)?;
-            report.files += removed.files;
-            report.bytes += removed.bytes;
+            report.files += archived.files + removed.files;
+            report.bytes += archived.bytes + removed.bytes;
         }
         Err(reason) => report.held_back = Some(reason),
     }
@@ -183,8 +196,39 @@ fn prune(disk: SharedDisk, retention: SetRetention, control: &Control) -> Result
     Ok(report)
 }
 
-/// The paths of the objects that these backups need.
-fn needed_objects(set: &Set, backups: &[Manifest], control: &Control) -> Result<HashSet<String>> {
+/// Whether a file has commits after a backup and before the next one.
+fn follows(span: &Span, backup: &Manifest, all: &[Manifest]) -> bool {
+    let is_before_next = next_after(backup, all).is_none_or(|next| span.first <= next);
+    let is_of_it = backup.journal == Some(span.journal) && !backup.is_ahead;
+    is_of_it && span.last > backup.sequence && is_before_next
+}
+
+/// Removes files with commits.
+fn remove_archived(set: &Set, spans: &[Span]) -> Result<Removed> {
+    let attempt = failed("removing archived commits of the set");
+    let mut removed = Removed::default();
+    for span in spans {
+        let file = set.disk.open(&span.path(), Mode::Read).map_err(&attempt)?;
+        let len = file.len().map_err(&attempt)?;
+        drop(file);
+        set.disk.remove_file(&span.path()).map_err(&attempt)?;
+        removed.files += 1;
+        removed.bytes += len;
+    }
+    if !spans.is_empty() {
+        set.disk.sync_dir(DIRECTORY).map_err(&attempt)?;
+    }
+    Ok(removed)
+}
+
+/// The paths of the objects that these backups and commits need. What a damaged file with commits
+/// does not tell, nothing that can be restored needs.
+fn needed_objects(
+    set: &Set,
+    backups: &[Manifest],
+    archived: &[Span],
+    control: &Control,
+) -> Result<HashSet<String>> {
     let mut packs = Packs::new(&set.disk);
     let mut seen = HashSet::new();
     let mut needed = HashSet::new();
@@ -194,6 +238,16 @@ fn needed_objects(set: &Set, backups: &[Manifest], control: &Control) -> Result<
             needed.extend(object.map(|object| object.path()));
             Ok(())
         })?;
+    }
+    for span in archived {
+        let read = each_object(set, *span, control, &mut |object| {
+            needed.insert(object.path());
+            Ok(())
+        });
+        match read {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            read => read?,
+        }
     }
     Ok(needed)
 }
@@ -222,6 +276,7 @@ mod tests {
             backup: at as u64 + 1,
             taken: time::parse(taken).unwrap(),
             sequence: 0,
+            journal: None,
             is_ahead: false,
             rows: 0,
             files: 0,

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use super::chunks::{Packs, UnreadChunk};
 use super::layout::{Set, opened, pack_path};
-use super::manifest::Manifest;
 use super::objects::{Object, identities};
-use super::point::RestorePoint;
+use super::point::{RestorePoint, Target};
+use super::replay::Replay;
 use super::rows::each_row;
-use super::sweep::{Manifests, each_chunk, each_file};
+use super::sweep::{each_chunk, each_file};
 use super::unread::Unread;
 use crate::disk::{SharedDisk, copy_file_as, parent, remove_if_there};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::records::{RecordFile, RecordFileOptions, Space};
 use crate::session::guarded;
 use crate::store::backup::{BackupReport, RowCopy, failed, prepare_target};
 use crate::store::findings::{VerifyReport, checked};
-use crate::store::named::named_files;
+use crate::store::named::{is_named, named_files};
 use crate::store::open::Store;
 use crate::store::restore::{check_target, finish};
 use crate::store::{directory, format};
@@ -51,7 +51,7 @@ impl Store {
         let (from, to) = (set.as_ref(), target.as_ref());
         let attempt = format!("restoring {} from the set {}", to.display(), from.display());
         let set = opened(from, &attempt)?;
-        let found = guarded("reading the backup set", || Found::at(set, at))
+        let found = guarded("reading the backup set", || Found::at(set, at, control))
             .map_err(|error| error.context(&attempt))?;
         let target: SharedDisk = directory::made(to, &attempt)?;
         guarded("restoring", || restore(&found, &target, control))
@@ -69,21 +69,21 @@ impl Store {
         target: &SharedDisk,
         control: &Control,
     ) -> Result<BackupReport> {
-        guarded("restoring", || restore(&Found::at(set.clone(), at)?, target, control))
+        guarded("restoring", || restore(&Found::at(set.clone(), at, control)?, target, control))
     }
 }
 
-/// A backup of an open set.
+/// A point of an open set.
 struct Found {
     set: Set,
-    manifest: Manifest,
+    target: Target,
 }
 
 impl Found {
-    fn at(disk: SharedDisk, at: RestorePoint) -> Result<Self> {
+    fn at(disk: SharedDisk, at: RestorePoint, control: &Control) -> Result<Self> {
         let set = Set::shared(disk)?;
-        let manifest = at.find(&Manifests::of(&set)?)?.clone();
-        Ok(Self { set, manifest })
+        let target = at.find(&set, control)?;
+        Ok(Self { set, target })
     }
 }
 
@@ -109,15 +109,16 @@ impl Lost {
 /// Writes the store. The order is that of a restore of a whole backup: the marker is durable first,
 /// then all files, then FORMAT, and the marker goes last.
 fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
-    let Found { set, manifest } = found;
+    let Found { set, target: point } = found;
     check_target(target)?;
     prepare_target(target)?;
     let mut lost = Lost { unread: Unread::new(set, AGAIN), report: VerifyReport::default() };
-    let records = write_records(set, manifest, target, control, &mut lost)?;
-    let files = listed_files(set, manifest, &records, control, &mut lost)?;
+    let records = write_records(set, point, target, control, &mut lost)?;
+    let files = listed_files(set, point, &records, control, &mut lost)?;
     drop(records);
     let mut report = BackupReport::default();
-    write_files(set, files, manifest.file_bytes, target, control, &mut lost, &mut report)?;
+    let total_bytes = files.values().map(|object| object.len).sum();
+    write_files(set, files, total_bytes, target, control, &mut lost, &mut report)?;
     let Lost { unread, report: lost } = lost;
     unread.end()?;
     let first = lost.findings.first().map(|found| format!("{}: {}", found.file, found.problem));
@@ -134,7 +135,7 @@ fn restore(found: &Found, target: &SharedDisk, control: &Control) -> Result<Back
 /// Writes the record file, and returns it open.
 fn write_records(
     set: &Set,
-    manifest: &Manifest,
+    point: &Target,
     target: &SharedDisk,
     control: &Control,
     lost: &mut Lost,
@@ -150,7 +151,7 @@ fn write_records(
     };
     each_chunk(
         &mut packs,
-        &manifest.row_lists,
+        &point.manifest.row_lists,
         &mut |unread| tell(unread),
         &mut |packs, chunk| {
             control.check()?;
@@ -166,6 +167,9 @@ fn write_records(
         },
     )?;
     rows.finish()?;
+    let mut replay = Replay::new(&copy, control);
+    point.chain.each(set, point.until, control, &mut |item| replay.add(item))?;
+    replay.finish()?;
     // Nothing else uses the copy yet, so all its pages can be read from the medium.
     if !copy.check_pages()? {
         return Err(Error::corrupt(
@@ -175,11 +179,11 @@ fn write_records(
     Ok(copy)
 }
 
-/// The files of a backup. Those in a part of the list that cannot be read are found by what the
-/// restored records say of them.
+/// The files of a point. Those in a part of the list of the backup that cannot be read, and those
+/// of commits after it, are found by what the restored records say of them.
 fn listed_files(
     set: &Set,
-    manifest: &Manifest,
+    point: &Target,
     records: &RecordFile,
     control: &Control,
     lost: &mut Lost,
@@ -189,7 +193,7 @@ fn listed_files(
     let mut is_whole = true;
     each_file(
         &mut packs,
-        manifest,
+        &point.manifest,
         &mut HashSet::new(),
         control,
         &mut |UnreadChunk { pack, error }| {
@@ -201,7 +205,8 @@ fn listed_files(
             Ok(())
         },
     )?;
-    if is_whole {
+    let is_backup = point.until == point.manifest.sequence;
+    if is_whole && is_backup {
         return Ok(files);
     }
     let named = checked("listing the files", || {
@@ -209,7 +214,11 @@ fn listed_files(
         Ok((identities(&snapshot)?, named_files(&snapshot)?))
     })?;
     // What is damaged of these rows was told above.
-    let (known, named) = named.unwrap_or_default();
+    let Ok((known, named)) = named else { return Ok(files) };
+    if !is_backup {
+        // The commits after the backup may have removed others.
+        files.retain(|path, _| is_named(&named, path));
+    }
     for named in named {
         if let (Some(&(blob, hash)), Some(len)) = (known.get(&named.path), named.len) {
             files.entry(named.path).or_insert(Object { blob, len, hash });

@@ -9,6 +9,7 @@ use super::objects::Object;
 use super::rows::{FILE, each_row};
 use crate::disk::walk;
 use crate::error::{Error, Result};
+use crate::records::archive::DIRECTORY as ARCHIVE;
 use crate::value::Control;
 
 /// The manifests of a set: those that can be read, in order, and the others with the reason.
@@ -73,7 +74,7 @@ pub(super) fn clean(set: &Set, manifests: &Manifests) -> Result<Removed> {
             gone.push((pack_path(pack), len));
         }
     }
-    for directory in [BACKUPS, OBJECTS] {
+    for directory in [BACKUPS, OBJECTS, ARCHIVE] {
         let files = walk(&*set.disk, directory).map_err(&attempt)?;
         gone.extend(files.into_iter().filter(|(path, _)| path.ends_with(NEW)));
     }
@@ -95,8 +96,10 @@ pub(super) fn sync_names(set: &Set) -> Result<()> {
     for entry in objects.into_iter().filter(|entry| entry.is_dir) {
         set.disk.sync_dir(&format!("{OBJECTS}/{}", entry.name)).map_err(&attempt)?;
     }
+    let has_archive = set.disk.exists(ARCHIVE).map_err(&attempt)?;
     [OBJECTS, RECORDS, BACKUPS, ""]
         .iter()
+        .chain(has_archive.then_some(&ARCHIVE))
         .try_for_each(|directory| set.disk.sync_dir(directory).map_err(&attempt))
 }
 

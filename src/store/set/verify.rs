@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::chain::Archives;
 use super::chunks::{Chunk, Packs, Place, UnreadChunk};
 use super::layout::{BACKUPS, LOST_MANIFESTS, RECORDS, Set, manifest_path, opened, pack_path};
 use super::list::{SetBackup, backups_of};
@@ -12,10 +13,12 @@ use super::manifest::Manifest;
 use super::marks::Marks;
 use super::objects::Object;
 use super::rows::{FILE, each_row};
+use super::send::each_object;
 use super::sweep::Manifests;
 use super::unread::Unread;
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
+use crate::records::archive::Span;
 use crate::session::guarded;
 use crate::store::findings::{Finding, VerifyReport};
 use crate::store::open::Store;
@@ -28,6 +31,9 @@ const WRITTEN_AGAIN: &str = "back up again: the new backup has what the store st
 const NOT_MARKED: &str = "the set takes no writes, so the next backup does not know of this: make \
                           it writable, verify it again, and back up; keep the file, because the \
                           backups named need the rest of it";
+const ARCHIVED_AGAIN: &str = "archive to the set again: the file is written anew if the store \
+                              still has it; until then restore the backups, and the commits before \
+                              it";
 const UNREADABLE: &str = "remove this file from the set: the backup cannot be restored, and while \
                           it is there no space is given back";
 const NONE_READABLE: &str = "back up again, and then remove this file from the set: the backup \
@@ -114,6 +120,11 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     for manifest in &manifests.readable {
         check.backup(manifest)?;
     }
+    let archives = Archives::of(&set)?;
+    let mut unusable = BTreeMap::new();
+    for span in archives.spans() {
+        check.archived(*span, &mut unusable)?;
+    }
     let mut backups = backups_of(&manifests);
     let mut report = VerifyReport::default();
     if set.has_lost_manifests()? {
@@ -140,7 +151,8 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
     if all_read {
         // Whatever is needed was read: a mark that is left is of what was repaired, or of a read
         // that failed once. A set that takes no writes keeps it.
-        let _ = marks.keep(&set, |path| damage.keys().any(|(file, _)| file == path));
+        let _ = marks
+            .keep(&set, |path| damage.keys().chain(unusable.keys()).any(|(file, _)| file == path));
     }
     for ((file, problem), needed_by) in &damage {
         let ids: Vec<String> = needed_by.iter().map(u64::to_string).collect();
@@ -154,6 +166,12 @@ fn verify(disk: SharedDisk, control: &Control) -> Result<SetReport> {
         for backup in backups.iter_mut().filter(|backup| needed_by.contains(&backup.backup)) {
             backup.problem.get_or_insert_with(|| format!("{file}: {problem}"));
         }
+    }
+    for ((file, problem), commits) in &unusable {
+        let is_there = !matches!(set.disk.exists(file), Ok(false));
+        let is_not_marked = is_there && marks.add(&set, file).is_err();
+        let action = if is_not_marked { NOT_MARKED } else { ARCHIVED_AGAIN };
+        report.find(file, format!("needed by {commits}"), problem, action);
     }
     Ok(SetReport {
         backups,
@@ -189,6 +207,35 @@ impl Check<'_> {
             let wrong = self.list(list)?;
             for damage in wrong {
                 self.damage.entry(damage).or_default().insert(manifest.backup);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a file with commits, and the objects that they name. What is wrong goes to
+    /// `unusable`, by file and problem, with the commits that need it.
+    fn archived(
+        &mut self,
+        span: Span,
+        unusable: &mut BTreeMap<(String, String), String>,
+    ) -> Result<()> {
+        self.control.check()?;
+        let commits = format!("the commits from {} to {}", span.first, span.last);
+        let mut objects = HashSet::new();
+        let read = each_object(self.set, span, self.control, &mut |object| {
+            objects.insert(object);
+            Ok(())
+        });
+        match read {
+            Ok(()) => self.unread.succeeded(),
+            Err(error) => {
+                let error = self.unread.lost(error)?;
+                unusable.insert((span.path(), error.message().to_owned()), commits.clone());
+            }
+        }
+        for object in objects {
+            if let Some(problem) = self.object(&object)? {
+                unusable.entry((object.path(), problem)).or_insert_with(|| commits.clone());
             }
         }
         Ok(())

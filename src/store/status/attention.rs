@@ -186,6 +186,14 @@ fn store(status: &StoreStatus, circumstances: &Circumstances, list: &mut List) {
             format!("set the clock right, then run `compact --present-clock`, {SEE}"),
         );
     }
+    let archive = status.archive.as_ref();
+    if let Some(problem) = archive.and_then(|archive| archive.problem.as_ref()) {
+        list.add(
+            AttentionCode::ArchiveFailed,
+            format!("commits could not be archived: {problem}"),
+            "see to the disk, and back up to the set: restores can end between later backups",
+        );
+    }
     let at_risk = status.maintenance.last_report.subscribers_at_risk;
     if at_risk > 0 {
         list.add(

@@ -148,6 +148,7 @@ impl Store {
                 },
                 progress: kept.scrubbing,
             },
+            archive: self.archive_status(),
             verify: kept.verify,
             scrub: kept.scrub,
             backup: kept.backup,

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ApiError;
+use crate::store::archive::ArchiveStatus;
 use crate::store::findings::Finding;
 use crate::store::maintenance_report::MaintenanceStatus;
 use crate::value::LatencyStatus;
@@ -48,6 +49,9 @@ pub struct StoreStatus {
     pub verify: ActivityStatus,
     /// Backups. Kept over a close.
     pub backup: ActivityStatus,
+    /// The archive of commits; absent while it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<ArchiveStatus>,
     /// Scrubs that ended. Kept over a close.
     pub scrub: ActivityStatus,
     /// The scrub that is under way, and when the next one is due. Kept over a close.
@@ -84,6 +88,8 @@ wire_enum! {
         BackupFailed = "BACKUP_FAILED",
         /// No backup ended well for thirty days.
         BackupOverdue = "BACKUP_OVERDUE",
+        /// Commits could not be archived lately.
+        ArchiveFailed = "ARCHIVE_FAILED",
         /// The last verification could not be carried out.
         VerifyFailed = "VERIFY_FAILED",
         /// A scrub takes longer than its period.

@@ -21,6 +21,8 @@ use crate::store::backup_tests::{
 use crate::store::tests::prelude::*;
 use crate::value::Clock;
 
+mod archive;
+mod archive_cuts;
 mod backups;
 mod damage;
 mod mends;
