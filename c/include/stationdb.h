@@ -219,8 +219,16 @@ int32_t sdb_salvage(const char *damaged, int64_t damaged_length, const char *tar
 int32_t sdb_backup_to_set(uint64_t store, const char *set, int64_t set_length,
     int64_t bytes_per_second, uint64_t control, uint64_t *report, uint64_t *error);
 
+/* Sends the commits that the archive of the store has to a set that has a backup of it, so that
+   sdb_restore_from_set can end at each of them that follows a backup without a gap. A store
+   archives while the option `archive_bytes` is not 0. The caller frees the report, JSON: `commits`
+   that were sent, and `last`. SDB_UNSUPPORTED for a store that archives nothing. */
+int32_t sdb_archive_to_set(uint64_t store, const char *set, int64_t set_length,
+    int64_t bytes_per_second, uint64_t control, uint64_t *report, uint64_t *error);
+
 /* The backups of a set as JSON, which the caller frees: `backups`, the oldest first, each with
-   `backup`, `taken`, `sequence` and, if it cannot be restored as a whole, a `problem`. */
+   `backup`, `taken`, `sequence` and, if it cannot be restored as a whole, a `problem`; and `ranges`
+   of the commits between backups that can be restored. */
 int32_t sdb_list_backups(const char *set, int64_t set_length, uint64_t *backups, uint64_t *error);
 
 /* Reads everything that the backups of a set need, and compares it with its checksums. The caller

@@ -80,9 +80,13 @@ pub struct Backups {
     /// Reads everything in the set. The exit code is 6 if there is damage.
     #[arg(long)]
     pub verify: bool,
+    /// Lists the commits between backups that can be restored, instead of the backups.
+    #[arg(long, conflicts_with = "verify")]
+    pub points: bool,
     /// Removes all backups but the last of so many days, weeks and months, as 7,4,12.
     #[arg(
         long,
+        conflicts_with = "points",
         value_name = "DAYS,WEEKS,MONTHS",
         value_delimiter = ',',
         conflicts_with = "verify"
@@ -334,6 +338,21 @@ Examples:
         target: PathBuf,
         #[command(flatten)]
         into: SetFlags,
+    },
+    /// Sends the archive of commits to a backup set, or tells what it has.
+    ///
+    /// A restore can then end at each commit after a backup of the set. A store archives after
+    /// `archive --bytes`; `backup --set` sends the commits, too.
+    Archive {
+        /// Directory of the set, which has a backup.
+        #[arg(conflicts_with = "bytes")]
+        set: Option<PathBuf>,
+        /// Most bytes of the archive in the store from now on; 0 turns it off and removes it.
+        #[arg(long, value_name = "BYTES")]
+        bytes: Option<u64>,
+        /// Bytes a second that are written to the set at most.
+        #[arg(long, value_name = "BYTES", requires = "set")]
+        bytes_per_second: Option<u64>,
     },
     /// Takes what is damaged or missing of records, rows and contents from a backup set.
     Repair {

@@ -77,6 +77,7 @@ pub fn needs_the_store(command: &Command) -> bool {
         Command::Import(_)
             | Command::Compact { .. }
             | Command::Repair { .. }
+            | Command::Archive { .. }
             | Command::Verify { pages: true, .. }
     )
 }

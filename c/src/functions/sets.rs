@@ -39,6 +39,27 @@ export! {
         Ok(())
     }
 
+    fn sdb_archive_to_set(
+        store: u64,
+        set: In<u8>,
+        set_length: i64,
+        bytes_per_second: i64,
+        control: u64,
+        report: Out<u64>,
+    ) {
+        report.begin("report", 0)?;
+        let set = path("set", set.text("set", set_length)?)?;
+        let limit: u64 = count("bytes_per_second", bytes_per_second)?;
+        let open = registry::store(store)?;
+        let control = control_of(control)?;
+        let mut options = SetBackupOptions::new();
+        options.bytes_per_second = (limit > 0).then_some(limit);
+        let call = open.call(Some(&control))?;
+        let done = call.store.archive_to_set(set, &options, &control)?;
+        report.set(texts::put_json(&done)?);
+        Ok(())
+    }
+
     fn sdb_list_backups(set: In<u8>, set_length: i64, backups: Out<u64>) {
         backups.begin("backups", 0)?;
         let found = Store::list_backups(path("set", set.text("set", set_length)?)?)?;

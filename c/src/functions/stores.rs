@@ -74,6 +74,7 @@ options! {
     maintenance_thread,
     scrub_days,
     scrub_bytes_per_s,
+    archive_bytes,
     log_entries_max,
     subscriber_hold_ms,
     subscriber_hold_bytes,

@@ -274,6 +274,19 @@ static void sets(const char *directory) {
     OK(sdb_take_present_time(restored, &report, &error));
     CHECK(report == 0);
     OK(sdb_close(restored, &error));
+    REFUSED(SDB_UNSUPPORTED, "archives no commits",
+        sdb_archive_to_set(store, set, NUL, 0, 0, &report, &error));
+    /* A store that archives sends its commits, too. */
+    snprintf(path, sizeof path, "%s/archiving", directory);
+    OK(sdb_open(path, NUL, "{\"archive_bytes\": 100000000}", NUL, &restored, &error));
+    snprintf(path, sizeof path, "%s/second-stick", directory);
+    OK(sdb_backup_to_set(restored, path, NUL, 0, 0, &report, &error));
+    free(text_of(report));
+    OK(sdb_archive_to_set(restored, path, NUL, 1000000000, 0, &report, &error));
+    told = text_of(report);
+    CHECK(strstr(told, "\"commits\":") && strstr(told, "\"findings\":[]"));
+    free(told);
+    OK(sdb_close(restored, &error));
     OK(sdb_prune_set(set, NUL, 0, 0, 0, 0, &report, &error));
     told = text_of(report);
     CHECK(strstr(told, "\"kept\":[2]") && strstr(told, "\"removed\":[1]"));

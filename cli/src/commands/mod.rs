@@ -84,6 +84,9 @@ pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
         }
         Command::Backup { target, into } if into.set => sets::backup(desk, output, target, into),
         Command::Backup { target, .. } => upkeep::backup(desk, output, target),
+        Command::Archive { set, bytes, bytes_per_second } => {
+            sets::archive(desk, output, set.as_deref(), *bytes, *bytes_per_second)
+        }
         Command::Repair { set } => sets::repair(desk, output, set),
         Command::Verify { quick, pages } => upkeep::verify(desk, output, *quick, *pages),
         Command::Compact { present_clock } => upkeep::compact(desk, output, *present_clock),

@@ -1,10 +1,10 @@
-//! Backup sets: `backup --set`, `backups`, `restore --at` and `repair`.
+//! Backup sets: `backup --set`, `archive`, `backups`, `restore --at` and `repair`.
 
 use std::path::Path;
 
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{
-    Error, ErrorKind, PruneReport, RestorePoint, SetBackup, SetBackupOptions, SetReport,
+    Error, ErrorKind, PruneReport, RestorePoint, SetBackup, SetBackupOptions, SetRange, SetReport,
     SetRetention, Store,
 };
 
@@ -22,6 +22,58 @@ const MARK: &str = "SET";
 
 const COLUMNS: [&str; 9] =
     ["backup", "taken", "sequence", "rows", "files", "fileBytes", "isAhead", "findings", "problem"];
+
+const RANGE_COLUMNS: [&str; 6] = ["backup", "first", "last", "until", "missing", "problem"];
+
+/// Sends the archive of commits to a set, changes its bound, or tells what it has.
+pub fn archive(
+    desk: &Desk,
+    output: Output,
+    set: Option<&Path>,
+    bytes: Option<u64>,
+    bytes_per_second: Option<u64>,
+) -> Outcome {
+    let Some(set) = set else {
+        if let Some(bytes) = bytes {
+            desk.store.set_archive_bytes(bytes)?;
+        }
+        let Some(status) = desk.store.archive_status() else {
+            return output.report("the store archives no commits", &Value::Null);
+        };
+        let (bytes, held, most) = (status.bytes, status.held_bytes, status.bytes_max);
+        let commits = match (status.first, status.last) {
+            (Some(first), Some(last)) => format!("the commits {first} to {last}"),
+            _ => "no commits yet".to_owned(),
+        };
+        let mut message = format!(
+            "the archive has {commits}: {bytes} bytes, and {held} bytes of files that would be \
+             removed otherwise, of at most {most}"
+        );
+        for gap in &status.gaps {
+            message.push_str(&format!("; without {} to {}", gap.first, gap.last));
+        }
+        if let Some(problem) = &status.problem {
+            message.push_str(&format!("; {problem}"));
+        }
+        return output.report(&message, &to_value(&status).unwrap_or_default());
+    };
+    let mut options = SetBackupOptions::new();
+    options.bytes_per_second = bytes_per_second;
+    let (bar, control) = Bar::new(desk.interrupt.control(), "archiving", None);
+    let report = desk.store.archive_to_set(set, &options, &control);
+    drop(bar);
+    let report = report?;
+    let message = format!(
+        "archived {} commits up to {} to {}: {} bytes written, {} new files",
+        report.commits,
+        report.last,
+        set.display(),
+        report.written_bytes,
+        report.files_sent
+    );
+    output.report(&message, &to_value(&report).unwrap_or_default())?;
+    judge(&report.findings, report.findings_left_out)
+}
 
 /// Adds a backup to a set, and then removes those that are not kept.
 pub fn backup(desk: &Desk, output: Output, set: &Path, asked: &SetFlags) -> Outcome {
@@ -56,6 +108,9 @@ pub fn backup(desk: &Desk, output: Output, set: &Path, asked: &SetFlags) -> Outc
     }
     output.report(&message, &value)?;
     judge(&report.findings, report.findings_left_out)?;
+    if let Some(archived) = &report.archived {
+        judge(&archived.findings, archived.findings_left_out)?;
+    }
     let held_back = pruned.and_then(|pruned| pruned.held_back);
     match report.unreadable.first().or(held_back.as_ref()) {
         None => Ok(()),
@@ -130,6 +185,13 @@ pub fn backups(look: &OutputFlags, asked: &Backups, interrupt: &Interrupt) -> Ou
     let found = Store::list_backups(&asked.set);
     drop(bar);
     let found = found.map_err(|error| not_a_set(&asked.set, &error))?;
+    if asked.points {
+        points(output, interrupt, &found.ranges)?;
+        return match found.ranges.iter().find_map(|range| range.problem.as_ref()) {
+            None => Ok(()),
+            Some(problem) => Err(Failure::new(Code::Damaged, problem.clone())),
+        };
+    }
     list(output, interrupt, &found.backups)?;
     match found.backups.iter().find_map(|backup| backup.problem.as_ref()) {
         None => Ok(()),
@@ -155,6 +217,12 @@ fn not_a_set(directory: &Path, error: &Error) -> Failure {
 fn list(output: Output, interrupt: &Interrupt, backups: &[SetBackup]) -> Outcome {
     let columns = COLUMNS.map(str::to_owned);
     let mut records = backups.iter().map(|backup| Ok(to_value(backup).unwrap_or_default()));
+    paged(output, interrupt, |out| output.records(out, &columns, false, &mut records))
+}
+
+fn points(output: Output, interrupt: &Interrupt, ranges: &[SetRange]) -> Outcome {
+    let columns = RANGE_COLUMNS.map(str::to_owned);
+    let mut records = ranges.iter().map(|range| Ok(to_value(range).unwrap_or_default()));
     paged(output, interrupt, |out| output.records(out, &columns, false, &mut records))
 }
 

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, program, run};
 
 /// The commands, each with what its page has to say.
-const COMMANDS: [(&str, &str); 20] = [
+const COMMANDS: [(&str, &str); 21] = [
     ("info", "health"),
     ("ls", "--filter"),
     ("show", "--kind"),
@@ -18,6 +18,7 @@ const COMMANDS: [(&str, &str); 20] = [
     ("changes", "--follow"),
     ("status", "--watch"),
     ("backup", "earlier backup"),
+    ("archive", "--bytes"),
     ("repair", "backup set"),
     ("backups", "--keep"),
     ("restore", "interrupted restore"),

@@ -91,6 +91,38 @@ fn backups_of_a_set_are_listed_restored_verified_and_removed() {
     shell(&["backups", "stick"]).bad(6);
 }
 
+/// A restore to a commit between two backups, by the shell alone.
+#[test]
+fn the_archive_of_commits_is_sent_and_restored() {
+    let bench = Bench::new();
+    let shell = |words: &[&str]| run(program(bench.directory.path()).args(words));
+    assert!(bench.good(&["archive"]).contains("archives no commits"));
+    bench.run(&["archive", "stick"]).bad(5);
+    let said = bench.good(&["archive", "--bytes", "100000000"]);
+    assert!(said.contains("of at most 100000000"), "{said}");
+    bench.good(&["backup", "stick", "--set"]);
+    std::fs::write(bench.path("a.csv"), "t,v\n1,2\n").unwrap();
+    bench.good(&["import", "a.csv", "--name", "A"]);
+    let sent = bench.json(&["archive", "stick"]);
+    assert!(sent["commits"].as_u64().unwrap() > 0, "{sent}");
+    std::fs::write(bench.path("b.csv"), "t,v\n1,2\n").unwrap();
+    bench.good(&["import", "b.csv", "--name", "B"]);
+    let backed_up = bench.json(&["backup", "stick", "--set"]);
+    assert!(backed_up["archived"]["commits"].as_u64().unwrap() > 0, "{backed_up}");
+    let points = shell(&["backups", "stick", "--points", "--json"]).good();
+    assert!(points.contains("\"backup\":1") && points.contains("\"until\""), "{points}");
+    let at = format!("sequence:{}", sent["last"]);
+    shell(&["again", "restore", "stick", "--at", &at]).good();
+    let tables = shell(&["again", "ls", "tables"]).good();
+    assert!(tables.contains('A') && !tables.contains("B "), "{tables}");
+    let told = shell(&["none", "restore", "stick", "--at", "sequence:999999"]).bad(5);
+    assert!(told.contains("the nearest before it"), "{told}");
+    let told = bench.json(&["archive"]);
+    assert_eq!(told["bytesMax"], 100_000_000);
+    bench.good(&["archive", "--bytes", "0"]);
+    assert!(bench.good(&["archive"]).contains("archives no commits"));
+}
+
 #[test]
 fn a_damaged_file_is_repaired_from_a_set() {
     let bench = Bench::new();
