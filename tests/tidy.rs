@@ -99,6 +99,9 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("FINDINGS", "further findings are counted; none is refused"),
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
+    ("MEMORY_BUDGET_BYTES", "the default of an option"),
+    ("RECORD_UNSYNCED_BYTES", "how much is kept for reads after a failure; none is refused"),
+    ("REWRITE_CACHE_BYTES", "the size of a cache"),
     ("MEMORY_TABLE_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, applied by redb"),
     (

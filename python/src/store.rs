@@ -49,6 +49,7 @@ options! {
     table_columns_max: usize,
     table_rows_max: u64,
     query_memory_bytes: usize,
+    memory_budget_bytes: u64,
     record_cache_bytes: usize,
     reserve_bytes: u64,
     require_registered_workspaces: bool,

@@ -346,7 +346,7 @@ impl Fixture {
             order: order.to_vec(),
             take: None,
             memory_bytes: 1,
-            spill: None,
+            ..RowQuery::default()
         }
     }
 
@@ -560,7 +560,8 @@ proptest! {
         let fixture = fixture(index, &appends, &sealed).without(&deleted);
         let distribution =
             if equal_width { DecimationDistribution::EqualWidth } else { DecimationDistribution::EqualFrequency };
-        let decimation = Decimation { x, y, intervals, method, distribution, memory_bytes: 1 };
+        let (budget, memory_bytes) = (Arc::default(), 1);
+        let decimation = Decimation { x, y, intervals, method, distribution, memory_bytes, budget };
         let predicates = Arc::new(Predicates::new(&fixture.schema, &filters).unwrap());
         let columns: Vec<usize> = (0..fixture.schema.len()).collect();
         let kept = decimate(&fixture.view, &decimation, &predicates, &columns, &Control::default()).unwrap();
@@ -722,6 +723,7 @@ fn large_segments_equal_the_model() {
                             method,
                             distribution,
                             memory_bytes: 1 << 20,
+                            budget: Arc::default(),
                         };
                         let columns: Vec<usize> = (0..fixture.schema.len()).collect();
                         let kept = decimate(

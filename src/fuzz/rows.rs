@@ -149,11 +149,12 @@ pub(super) fn fuzz_row_filter(data: &[u8]) {
         let Ok(predicates) = predicates else { return };
         let found = count_rows(view, &predicates, &Control::default());
         assert_eq!(found.ok(), Some(expected), "rows selected by {text:?}");
+        let budget = Arc::default();
         let aggregation = Aggregation {
             keys: vec![Key { column: text.len() % schema.len(), width: None }],
             terms: terms(schema, text.len().is_multiple_of(2)),
             predicates: &predicates,
-            bounds: Bounds { groups: 1_000, bytes: 1 << 28 },
+            bounds: Bounds { groups: 1_000, bytes: 1 << 28, budget: &budget },
         };
         let answer = aggregate(view, &aggregation, &Control::default());
         answers.push(answer.map(|answer| answer.groups).map_err(|error| error.to_string()));

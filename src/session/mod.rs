@@ -26,7 +26,7 @@ pub use access::runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, 
 pub use access::sessions::Session;
 pub(crate) use access::sessions::{Access, Handle, HasHandle, STORE_USER};
 pub use access::transaction::{OwnedTransaction, Transaction};
-pub(crate) use engine::{Checkpoints, Engine, Health, archive};
+pub(crate) use engine::{Checkpoints, Engine, Health, archive, memory};
 pub use feed::changes::{ChangeEvent, ChangeStream};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use feed::event::LogEntry;

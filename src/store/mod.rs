@@ -47,6 +47,8 @@ pub use verify::VerifyLevel;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod budget_tests;
+#[cfg(test)]
 mod checkpoint_tests;
 #[cfg(test)]
 mod compact_tests;

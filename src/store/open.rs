@@ -17,6 +17,7 @@ use crate::records::gate::Gate;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
 use crate::session::maintain::growth;
+use crate::session::memory;
 use crate::session::{
     Access, AccessPolicy, Engine, Holder, Identity, JobRunner, Session, Settings, guarded,
 };
@@ -309,6 +310,8 @@ impl StoreOptions {
         table_rows_max: u64;
         /// Limit of the memory of one query in bytes.
         query_memory_bytes: usize;
+        /// Limit of the memory of the store in bytes: its parts, caches and calls together.
+        memory_budget_bytes: u64;
         /// Bytes of the record file's cache: at most three quarters for its pages, the rest for
         /// records that are read by their ids again and again.
         record_cache_bytes: usize;
@@ -430,6 +433,7 @@ impl StoreOptions {
     /// As [`Store::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
+        memory::budget(&self.settings)?;
         let path = path.as_ref();
         let attempt = format!("opening the store in {}", path.display());
         let disk = if self.must_exist {
@@ -489,6 +493,7 @@ impl StoreOptions {
     ///   unknown outcome is recorded before another one can start.
     fn open_unguarded(self, disk: SharedDisk) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
+        memory::budget(&self.settings)?;
         self.settings.result_retention.as_ref().map_or(Ok(()), ResultRetention::check)?;
         // Before anything is created, so that a directory that is not a store stays unchanged.
         let is_new = format::probe(&disk)? == DirectoryKind::Empty;

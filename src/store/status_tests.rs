@@ -599,14 +599,51 @@ fn a_view_tells_what_its_owner_kept() {
 fn memory_has_bounds_and_a_use() {
     let bench = Bench::new();
     let store = bench.options().record_cache_bytes(1 << 20).query_memory_bytes(1 << 21);
+    let store = store.memory_budget_bytes(1 << 30);
     let store = store.open_on(Arc::new(bench.disk.clone())).unwrap();
     let part = |name: &str| {
         let memory = store.status().unwrap().memory;
         memory.into_iter().find(|part| part.part == name).unwrap()
     };
     assert_eq!(part("page cache").bound_bytes, 1 << 20);
-    assert_eq!(part("rows of one query").bound_bytes, 1 << 21);
+    assert_eq!(part("one query").bound_bytes, 1 << 21);
     let before = part("memory table").used_bytes.unwrap();
     product(&store, 1);
     assert!(part("memory table").used_bytes.unwrap() > before);
+    // The parts and the room of calls are the budget.
+    let memory = store.status().unwrap().memory;
+    let fixed: u64 = memory.iter().skip(4).map(|part| part.bound_bytes).sum();
+    assert_eq!(part("budget").bound_bytes, 1 << 30);
+    assert_eq!(fixed + part("calls").bound_bytes, 1 << 30);
+    assert_eq!((part("calls").used_bytes, part("calls").peak_bytes), (Some(0), Some(0)));
+    let mut call = store.engine().memory.reservation();
+    call.hold(3 << 20).unwrap();
+    assert_eq!(part("calls").used_bytes, Some(3 << 20));
+    assert_eq!(part("budget").used_bytes, Some(fixed + (3 << 20)));
+    drop(call);
+    assert_eq!((part("calls").used_bytes, part("calls").peak_bytes), (Some(0), Some(3 << 20)));
+}
+
+#[test]
+fn parts_beyond_the_budget_are_refused_at_open_and_change_nothing() {
+    let bench = Bench::new();
+    let open = |bytes: u64| {
+        let options = bench.options().memory_budget_bytes(bytes);
+        options.open_on(Arc::new(bench.disk.clone()))
+    };
+    let error = open(500_000_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    for figure in [
+        "memory_budget_bytes allows 500000000",
+        "page cache 67108864 (record_cache_bytes)",
+        "memory table 167772160 (memory_table_bytes)",
+        "one query 268435456 (query_memory_bytes)",
+    ] {
+        assert!(error.message().contains(figure), "{figure}: {error}");
+    }
+    assert!(!bench.disk.exists("FORMAT").unwrap(), "nothing was created");
+    drop(open(1 << 30).unwrap());
+    // A store that is there is as it was.
+    assert_eq!(open(1).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    drop(open(1 << 30).unwrap());
 }

@@ -7,6 +7,7 @@
 pub(crate) mod absent;
 pub(crate) mod access;
 pub(crate) mod argument;
+pub(crate) mod budget;
 pub mod byte_reader;
 pub(crate) mod cache;
 pub(crate) mod clock;

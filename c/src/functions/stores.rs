@@ -62,6 +62,7 @@ options! {
     table_columns_max,
     table_rows_max,
     query_memory_bytes,
+    memory_budget_bytes,
     record_cache_bytes,
     reserve_bytes,
     require_registered_workspaces,

@@ -222,8 +222,9 @@ def open(
 
     With create=False a mistyped path is refused. `user` is who acts; who is logged in when absent.
     The options are those of the library by their names, such as `reserve_bytes`,
-    `results_create_products`, `query_memory_bytes`, `default_workspace`, `scrub_days` (the period
-    in which maintenance reads everything once, 0 for never) and `scrub_bytes_per_s` (how fast).
+    `results_create_products`, `memory_budget_bytes` (2 GiB), `query_memory_bytes`,
+    `default_workspace`, `scrub_days` (the period in which maintenance reads everything once, 0 for
+    never) and `scrub_bytes_per_s` (how fast).
 
     Raises `LockedError`, with the owner, if another process has it open: `look` reads it then;
     `NotAStoreError` if the directory has something else; `PathNotFoundError` if it is missing and

@@ -5009,11 +5009,14 @@ class MemoryStatus(Record):
     bound_bytes: int = 0
     #: Bytes in use; absent if that is not counted.
     used_bytes: int | None = None
+    #: Most bytes that were in use since the store was opened; absent if that is not counted.
+    peak_bytes: int | None = None
 
     _MEMBERS: ClassVar[tuple[tuple[str, str, Any], ...]] = (
         ("part", "part", None),
         ("bound_bytes", "boundBytes", None),
         ("used_bytes", "usedBytes", None),
+        ("peak_bytes", "peakBytes", None),
     )
 
 

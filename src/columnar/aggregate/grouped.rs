@@ -15,12 +15,15 @@ use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, Result};
 use crate::value::Control;
+use crate::value::budget::Reservation;
 
 /// Groups of rows.
 #[derive(Debug, Default)]
 pub(super) struct GroupedRows {
     pub groups: HashMap<Vec<KeyCell>, Group>,
     bytes: usize,
+    /// The memory of the groups.
+    reserved: Option<Reservation>,
     /// Rows that were added by their summaries.
     pub summarized: u64,
 }
@@ -29,8 +32,14 @@ impl GroupedRows {
     /// Adds the rows of a group.
     ///
     /// # Errors
-    /// `LimitExceeded` for too many groups, and for more memory than a query may use.
-    pub(super) fn add(&mut self, keys: Vec<KeyCell>, group: Group, bounds: Bounds) -> Result<()> {
+    /// `LimitExceeded` for too many groups, and for more memory than a query may use or the store
+    /// has.
+    pub(super) fn add(
+        &mut self,
+        keys: Vec<KeyCell>,
+        group: Group,
+        bounds: Bounds<'_>,
+    ) -> Result<()> {
         let key_bytes: usize = keys.iter().map(KeyCell::bytes).sum();
         match self.groups.entry(keys) {
             Entry::Occupied(mut entry) => {
@@ -43,15 +52,22 @@ impl GroupedRows {
                 entry.insert(group);
             }
         }
-        bounds.check(self.groups.len(), self.bytes)
+        bounds.check(self.groups.len(), self.bytes)?;
+        self.reserve(bounds)
+    }
+
+    fn reserve(&mut self, bounds: Bounds<'_>) -> Result<()> {
+        self.reserved.get_or_insert_with(|| bounds.budget.reservation()).hold(self.bytes)
     }
 
     /// Adds the groups of other rows.
     ///
     /// # Errors
     /// `LimitExceeded` as by the bounds.
-    pub(super) fn merge(&mut self, other: Self, bounds: Bounds) -> Result<()> {
+    pub(super) fn merge(&mut self, other: Self, bounds: Bounds<'_>) -> Result<()> {
         self.summarized += other.summarized;
+        // Its groups are counted here from now on.
+        drop(other.reserved);
         other.groups.into_iter().try_for_each(|(keys, group)| self.add(keys, group, bounds))
     }
 

@@ -1,9 +1,12 @@
 //! What to aggregate.
 
+use std::sync::Arc;
+
 use super::bins::Bins;
 use super::groups::Key;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::error::{Error, Result};
+use crate::value::budget::Budget;
 
 /// What to compute of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,14 +52,16 @@ pub(crate) struct Term {
 
 /// Bounds of the groups of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct Bounds<'a> {
     /// Most groups.
     pub groups: usize,
     /// Most memory.
     pub bytes: usize,
+    /// Where the memory is reserved.
+    pub budget: &'a Arc<Budget>,
 }
 
-impl Bounds {
+impl Bounds<'_> {
     /// # Errors
     /// `LimitExceeded` for too many groups, and for more memory than a query may use.
     pub(super) fn check(&self, groups: usize, bytes: usize) -> Result<()> {
@@ -92,5 +97,5 @@ pub(crate) struct Aggregation<'a> {
     /// The rows.
     pub predicates: &'a Predicates,
     /// How much the groups may need.
-    pub bounds: Bounds,
+    pub bounds: Bounds<'a>,
 }

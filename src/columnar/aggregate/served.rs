@@ -84,7 +84,7 @@ impl<'a> RunSummaries<'a> {
         rows: Range<usize>,
         part: &mut GroupedRows,
         open: &mut Vec<Range<usize>>,
-        bounds: Bounds,
+        bounds: Bounds<'_>,
     ) -> Result<()> {
         // Blocks that follow each other mostly have the same keys.
         let mut last: Option<(Vec<KeyCell>, Group)> = None;

@@ -1,6 +1,9 @@
 //! The parameters of a decimated read.
 
+use std::sync::Arc;
+
 use crate::model::tables::data::{DecimationDistribution, DecimationMethod};
+use crate::value::budget::Budget;
 
 /// A validated decimation.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub(crate) struct Decimation {
     pub distribution: DecimationDistribution,
     /// Memory that a sort by x may use.
     pub memory_bytes: usize,
+    /// Where the memory is reserved.
+    pub budget: Arc<Budget>,
 }
 
 impl Decimation {

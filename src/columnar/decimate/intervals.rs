@@ -303,8 +303,15 @@ mod tests {
             let piece = Piece { run: 0, keys, batch, rows, at: 0 };
             let intervals = (ROWS / per_interval) as u64;
             let distribution = DecimationDistribution::EqualFrequency;
-            let decimation =
-                Decimation { x: 0, y: vec![1], intervals, method, distribution, memory_bytes: 0 };
+            let decimation = Decimation {
+                x: 0,
+                y: vec![1],
+                intervals,
+                method,
+                distribution,
+                memory_bytes: 0,
+                budget: std::sync::Arc::default(),
+            };
             let cuts = Cuts::Rows(
                 (1..intervals).rev().map(|number| number * per_interval as u64).collect(),
             );

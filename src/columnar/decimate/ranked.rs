@@ -90,7 +90,10 @@ pub(super) fn keep(
     let mut kept = Vec::new();
     // In parts, because there may be as many intervals as rows.
     let fits = decimation.memory_bytes / (BEST_BYTES * decimation.y.len().max(1));
-    for intervals in intervals.chunks(fits.clamp(INTERVALS_LEAST, INTERVALS_TOGETHER)) {
+    let together = fits.clamp(INTERVALS_LEAST, INTERVALS_TOGETHER);
+    let mut reserved = decimation.budget.reservation();
+    reserved.hold(together.min(intervals.len()) * BEST_BYTES * decimation.y.len())?;
+    for intervals in intervals.chunks(together) {
         keep_part(view, decimation, &parts, intervals, &mut kept, control)?;
     }
     Ok(Some(kept))

@@ -67,6 +67,10 @@ pub(super) fn keep(
         let at_once = (decimation.memory_bytes / SORTED_ROW_BYTES).max(64 * 1024);
         let together =
             (decimation.memory_bytes / (VALUE_BYTES * columns.len().max(1))).max(LEAST_TOGETHER);
+        let mut reserved = decimation.budget.reservation();
+        let sorted = usize::try_from(row_count).unwrap_or(usize::MAX).min(at_once);
+        let held = sorted.saturating_mul(SORTED_ROW_BYTES);
+        reserved.hold(held.saturating_add(sorted.min(together) * VALUE_BYTES * columns.len()))?;
         let mut after = None;
         loop {
             let selected = select_rows(

@@ -24,6 +24,7 @@ use crate::columnar::write::buffer::batch_bytes;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
+use crate::value::budget::Reservation;
 
 /// Rows and bytes of one block of a run. During the merge one block of each run is in memory.
 const BLOCK_ROWS: usize = 4 * 1024;
@@ -127,6 +128,13 @@ pub(in crate::columnar) struct SpillSort {
     /// All rows, sorted, and the position of the next one, if they fit in memory.
     in_memory: Option<(RecordBatch, usize)>,
     runs: Vec<Run>,
+    /// The memory of the rows or of the merge.
+    _reserved: Reservation,
+}
+
+/// Bytes of a merge of so many runs: a block of each, those that are used up, and the batch.
+fn merge_bytes(runs: usize) -> usize {
+    runs.saturating_mul(BLOCK_BYTES + FILE_BUFFER).saturating_add(2 * MERGED_BYTES)
 }
 
 impl SpillSort {
@@ -150,6 +158,7 @@ impl SpillSort {
             pending_bytes: 0,
             spilled_bytes: 0,
             runs: Vec::new(),
+            reserved: query.budget.reservation(),
         };
         let wanted = with_order(&query.columns, &query.order);
         let budget = (query.memory_bytes / COPIES).max(1);
@@ -180,10 +189,15 @@ impl SpillSort {
         }
         if sorter.runs.is_empty() {
             let sorted = sorter.sorted()?;
-            return Ok(Self { schema, in_memory: Some((sorted, 0)), runs: Vec::new() });
+            let mut reserved = sorter.reserved;
+            reserved.hold(batch_bytes(&sorted))?;
+            let in_memory = Some((sorted, 0));
+            return Ok(Self { schema, in_memory, runs: Vec::new(), _reserved: reserved });
         }
         sorter.spill(control)?;
-        Ok(Self { schema, in_memory: None, runs: sorter.runs })
+        let mut reserved = sorter.reserved;
+        reserved.hold(merge_bytes(sorter.runs.len()))?;
+        Ok(Self { schema, in_memory: None, runs: sorter.runs, _reserved: reserved })
     }
 
     /// Returns the next rows; `None` at the end.
@@ -255,17 +269,28 @@ struct Sorter<'p> {
     pending_bytes: usize,
     spilled_bytes: u64,
     runs: Vec<Run>,
+    /// The memory of the pending rows, and of their copies while they are sorted.
+    reserved: Reservation,
 }
 
 impl Sorter<'_> {
     fn push(&mut self, batch: RecordBatch, budget: usize, control: &Control) -> Result<()> {
         let bytes = batch_bytes(&batch);
-        if self.pending_bytes > 0 && self.pending_bytes + bytes > budget {
+        let is_over = self.pending_bytes + bytes > budget;
+        // A sort that cannot have more memory goes on with what it has.
+        if self.pending_bytes > 0 && (is_over || self.reserve(bytes).is_err()) {
             self.spill(control)?;
         }
+        self.reserve(bytes)?;
         self.pending_bytes += bytes;
         self.pending.push(batch);
         Ok(())
+    }
+
+    /// Reserves memory for the pending rows and for `more` bytes of rows.
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        let bytes = COPIES * (self.pending_bytes + more);
+        self.reserved.hold(bytes.saturating_add(self.runs.len() * (BLOCK_BYTES + FILE_BUFFER)))
     }
 
     fn sorted(&mut self) -> Result<RecordBatch> {

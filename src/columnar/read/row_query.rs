@@ -7,6 +7,7 @@ use super::view::TableView;
 use crate::columnar::order::sort_key::OrderColumn;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::disk::SharedDisk;
+use crate::value::budget::Budget;
 
 /// Memory that a selected row takes in addition to its key and values.
 const SELECTED_BYTES: usize = 96;
@@ -44,6 +45,8 @@ pub struct RowQuery {
     pub take: Option<u64>,
     /// Memory that a sort may use.
     pub memory_bytes: usize,
+    /// Where the memory is reserved.
+    pub(crate) budget: Arc<Budget>,
     /// Where a sort of more rows than fit in memory writes; without it, such a sort takes several
     /// passes.
     pub spill: Option<SpillPlace>,
@@ -57,7 +60,17 @@ impl RowQuery {
 
     /// The number of rows that a selection may keep in memory.
     pub(in crate::columnar) fn rows_in_memory(&self) -> u64 {
-        (self.memory_bytes / (SELECTED_BYTES + 16 * (self.order.len() + self.columns.len()))) as u64
+        (self.memory_bytes / self.selected_bytes()) as u64
+    }
+
+    /// Bytes that a selection of `count` of the rows may take.
+    pub(in crate::columnar) fn selection_bytes(&self, view: &TableView, count: usize) -> usize {
+        let rows = usize::try_from(view.row_count()).unwrap_or(usize::MAX).min(count);
+        rows.saturating_mul(self.selected_bytes()).min(self.memory_bytes)
+    }
+
+    fn selected_bytes(&self) -> usize {
+        SELECTED_BYTES + 16 * (self.order.len() + self.columns.len())
     }
 
     /// Whether the order is that of the index.

@@ -17,6 +17,7 @@ use crate::columnar::schema::misfit;
 use crate::columnar::write::buffer::batch_bytes;
 use crate::error::Result;
 use crate::model::tables::data::DataType;
+use crate::value::budget::Reservation;
 use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.
@@ -178,11 +179,13 @@ fn ordered_page(
     control: &Control,
 ) -> Result<PageParts> {
     let mut together = Together::new(view, &query.columns)?;
+    let mut reserved = query.budget.reservation();
     let mut parts = Vec::new();
     let mut last = after.cloned();
     loop {
         // One more tells whether rows follow the page.
         let wanted = (room.rows.saturating_add(1), query.key_bytes());
+        reserved.hold(query.selection_bytes(view, wanted.0))?;
         let order = &query.order;
         let found = select_rows(view, &query.predicates, order, last.as_ref(), wanted, control)?;
         let mut rest = &found.rows[..];
@@ -235,6 +238,8 @@ struct SelectedRows {
     fetched: usize,
     together: Together,
     ready: VecDeque<RecordBatch>,
+    /// The memory of the selection and of the rows that are ready.
+    reserved: Reservation,
 }
 
 impl SelectedRows {
@@ -246,6 +251,7 @@ impl SelectedRows {
             fetched: 0,
             together: Together::new(view, &query.columns)?,
             ready: VecDeque::new(),
+            reserved: query.budget.reservation(),
         })
     }
 
@@ -260,6 +266,7 @@ impl SelectedRows {
             let fits = usize::try_from(query.rows_in_memory()).unwrap_or(usize::MAX);
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
             let (wanted, order) = ((count, query.key_bytes()), &query.order);
+            self.reserved.hold(query.selection_bytes(view, count))?;
             let found =
                 select_rows(view, &query.predicates, order, self.after.as_ref(), wanted, control)?;
             self.is_all = found.is_all;
@@ -273,6 +280,8 @@ impl SelectedRows {
             let whole = fetch_rows(view, piece, &query.columns, control)?;
             self.fetched = end;
             let rows = whole.num_rows();
+            let selected = self.selected.len() * size_of::<Locator>();
+            self.reserved.hold(selected.saturating_add(batch_bytes(&whole)))?;
             self.together.adapt(&whole, query.memory_bytes / SHARES);
             self.ready.extend(
                 (0..rows)

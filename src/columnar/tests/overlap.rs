@@ -86,6 +86,7 @@ fn many_overlapping_runs_are_decimated_in_a_few_reads_of_their_rows() {
                 method,
                 distribution,
                 memory_bytes: 1 << 20,
+                budget: Arc::default(),
             };
             let rows = |view: &Arc<TableView>| {
                 decimate(view, &decimation, &predicates, &[0, 1, 2], &Control::default()).unwrap()

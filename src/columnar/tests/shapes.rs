@@ -130,7 +130,7 @@ proptest! {
         };
         let distribution =
             if equal_width { DecimationDistribution::EqualWidth } else { DecimationDistribution::EqualFrequency };
-        let decimation = Decimation { x, y, intervals: intervals as u64, method, distribution, memory_bytes: 1 << 16 };
+        let decimation = Decimation { x, y, intervals: intervals as u64, method, distribution, memory_bytes: 1 << 16, budget: Arc::default() };
         let predicates = Arc::new(Predicates::new(&fixture.schema, &filters).unwrap());
         let columns: Vec<usize> = (0..fixture.schema.len()).collect();
         let kept = decimate(&fixture.view, &decimation, &predicates, &columns, &Control::default()).unwrap();

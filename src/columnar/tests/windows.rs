@@ -81,7 +81,8 @@ impl Stored {
 }
 
 fn decimation(method: DecimationMethod, distribution: DecimationDistribution) -> Decimation {
-    Decimation { x: 0, y: vec![1], intervals: 20, method, distribution, memory_bytes: 1 << 20 }
+    let (budget, memory_bytes) = (Arc::default(), 1 << 20);
+    Decimation { x: 0, y: vec![1], intervals: 20, method, distribution, memory_bytes, budget }
 }
 
 /// A row that was deleted outside of the window changes nothing, and one inside costs the part of a
@@ -150,12 +151,14 @@ fn a_window_with_another_condition_reads_the_runs_within_it_alone() {
             take: spill.is_none().then_some(200),
             memory_bytes: 1 << 20,
             spill,
+            ..RowQuery::default()
         };
         let by_value = || vec![OrderColumn { column: 1, descending: true }];
         let total = |view: &Arc<TableView>| {
             let terms = vec![Term { want: ColumnAggregate::Sum, column: Some(2) }];
             let predicates = predicates();
-            let bounds = Bounds { groups: 10, bytes: 1 << 20 };
+            let budget = Arc::default();
+            let bounds = Bounds { groups: 10, bytes: 1 << 20, budget: &budget };
             let wanted = Aggregation { keys: Vec::new(), terms, predicates: &predicates, bounds };
             format!("{:?}", aggregate(view, &wanted, &control).unwrap().groups)
         };

@@ -27,10 +27,11 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::page_sums::PageSums;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
+use crate::value::limits::RECORD_UNSYNCED_BYTES;
 
 /// Limit of the writes since the last sync that are kept. If a sync of more than that fails, redb
 /// gets an error, and only what is in its cache can still be read.
-const UNSYNCED_BYTES: usize = 32 * 1024 * 1024;
+const UNSYNCED_BYTES: usize = RECORD_UNSYNCED_BYTES;
 /// Capacity that the buffer of these writes keeps between commits.
 const UNSYNCED_BYTES_KEPT: usize = 1024 * 1024;
 /// The unit in which writes are kept after a failure; equals redb's page size.

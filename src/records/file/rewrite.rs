@@ -20,8 +20,6 @@ use crate::records::space::{Table, space_of};
 use crate::records::{Finished, RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
 use crate::value::{Control, guarded, limits};
 
-/// Page cache for writing the new file, in addition to that of the open one.
-const CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// Number of rows that are copied between two checks of the control.
 const STEP_ROWS: u64 = 256;
 
@@ -109,7 +107,7 @@ impl RecordFile {
     /// `control`. The new file is then removed.
     pub(crate) fn rewrite(&self, snapshot: &Snapshot, control: &Control) -> Result<Self> {
         let options = RecordFileOptions {
-            cache_bytes: self.options.cache_bytes.min(CACHE_BYTES),
+            cache_bytes: self.options.cache_bytes.min(limits::REWRITE_CACHE_BYTES),
             ..self.options
         };
         let write = || {

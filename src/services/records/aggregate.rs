@@ -231,6 +231,7 @@ fn of(
         bounds: Bounds {
             groups: limits::AGGREGATE_GROUPS,
             bytes: view.context().settings().query_memory_bytes,
+            budget: &view.context().engine.memory,
         },
     };
     let mut parts = PartAggregates::new(schema.clone(), &aggregation)?;

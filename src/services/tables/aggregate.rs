@@ -37,6 +37,7 @@ pub(in crate::services) fn run<A: Access>(
         bounds: Bounds {
             groups: limits::AGGREGATE_GROUPS,
             bytes: access.context().settings().query_memory_bytes,
+            budget: &access.context().engine.memory,
         },
     };
     let control = access.context().control(&Control::default());

@@ -82,6 +82,7 @@ fn check_query(
         order,
         take: None,
         memory_bytes: access.context().settings().query_memory_bytes,
+        budget: access.context().engine.memory.clone(),
         spill: Some(spill_place(&access.context().engine)),
     })
 }
@@ -291,6 +292,7 @@ pub(in crate::services) fn decimated<A: Access>(
         method: options.method,
         distribution: options.distribution,
         memory_bytes: query.memory_bytes,
+        budget: query.budget.clone(),
     };
     let control = access.context().control(&Control::default());
     let batch = decimate(&view, &decimation, &query.predicates, &query.columns, &control)?;

@@ -52,12 +52,14 @@ pub(in crate::services) fn read_all<A: Access>(
         filters.push(filter);
     }
     let scan = ScanRequest::new().columns(reader.columns(&schema)?).filters(filters);
-    let most = access.context().settings().query_memory_bytes;
+    let mut memory = access.context().call_memory();
+    let most = memory.most();
     let rows = read::scan(access, id, scan, control)?;
     guarded("reading waveforms", || {
         for batch in rows {
             reader.push(&batch?)?;
-            if reader.bytes() > most as u64 {
+            let bytes = usize::try_from(reader.bytes()).unwrap_or(usize::MAX);
+            if !memory.hold(bytes)? {
                 return Err(Error::limit(format!(
                     "the waveforms need more than the {most} bytes of memory of a query; read \
                      them in pieces by `from` and `to`, read fewer columns, or raise \

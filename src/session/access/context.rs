@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::Snapshot;
 use crate::session::engine::Engine;
 use crate::session::engine::turns::Patience;
+use crate::value::budget::CallMemory;
 use crate::value::{Action, Control, Service};
 
 /// The engine, the caller, and the caller's defaults.
@@ -42,6 +43,11 @@ impl Context {
     #[must_use]
     pub(crate) fn settings(&self) -> &Settings {
         &self.engine.settings
+    }
+
+    /// The memory of a call that begins: at most that of a query, and within the store's budget.
+    pub(crate) fn call_memory(&self) -> CallMemory {
+        CallMemory::new(&self.engine.memory, self.engine.settings.query_memory_bytes)
     }
 
     /// The caller's identity.

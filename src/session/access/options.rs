@@ -54,6 +54,11 @@ pub struct Settings {
     pub table_rows_max: u64,
     /// Most memory of one query, in bytes; default 256 MiB.
     pub query_memory_bytes: usize,
+    /// Most memory of the store, in bytes: its parts, its caches and all calls together; default
+    /// 2 GiB. Parts that take more together than this are refused when the store is opened, and a
+    /// call that cannot have its share is refused with the figures. While calls need it, caches
+    /// give back theirs. `docs/performance.md` says what it counts.
+    pub memory_budget_bytes: u64,
     /// Bytes of the record file's cache: at most three quarters for its pages, the rest for records
     /// that are read by their ids again and again; default 64 MiB.
     pub record_cache_bytes: usize,
@@ -127,6 +132,7 @@ impl Default for Settings {
             table_columns_max: limits::TABLE_COLUMNS,
             table_rows_max: limits::TABLE_ROWS,
             query_memory_bytes: limits::QUERY_MEMORY_BYTES,
+            memory_budget_bytes: limits::MEMORY_BUDGET_BYTES,
             record_cache_bytes: limits::RECORD_CACHE_BYTES,
             reserve_bytes: 16 * 1024 * 1024,
             memory_table_bytes: limits::MEMORY_TABLE_BYTES,

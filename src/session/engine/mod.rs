@@ -7,6 +7,7 @@ mod checkpoint;
 mod growing;
 mod health;
 mod latch;
+pub(crate) mod memory;
 mod moving;
 mod planned;
 mod sync;
@@ -33,6 +34,7 @@ use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate::Gate;
 use crate::records::{Change, Journal, ReadSource, RecordFile, Snapshot, Space, check_names};
+use crate::value::budget::Budget;
 use crate::value::{Latencies, guarded, limits, time, trace};
 
 use growing::Growing;
@@ -67,6 +69,8 @@ pub(crate) struct Engine {
     pub(crate) token_key: [u8; 32],
     pub(crate) search: SearchOutbox,
     pub(crate) tables: TableCache,
+    /// The budget of memory.
+    pub(crate) memory: Arc<Budget>,
     /// Whether any index is still being filled.
     pub(crate) growth: Growing,
     /// How much of the change log comes after a position.
@@ -149,6 +153,9 @@ impl Engine {
         let sequence = published.sequence;
         let published = Arc::new(published);
         let search = SearchOutbox::new(&settings);
+        let memory = Arc::new(memory::budget(&settings)?);
+        let tables = TableCache::default();
+        memory.set_caches(tables.switch());
         Ok(Self {
             settings,
             blobs: BlobStore::open(disk.clone())?,
@@ -162,7 +169,8 @@ impl Engine {
             seed,
             token_key,
             search,
-            tables: TableCache::default(),
+            tables,
+            memory,
             growth: Growing::default(),
             log_sizes: LogSizes::default(),
             holders: Arc::default(),

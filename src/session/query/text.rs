@@ -19,7 +19,8 @@ pub(super) fn searches(
     kind: Kind,
     filter: Option<&Filter>,
 ) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
-    let most = view.context().settings().query_memory_bytes;
+    let mut memory = view.context().call_memory();
+    let most = memory.most();
     let mut known: HashMap<&str, Arc<HashSet<RecordKey>>> = HashMap::new();
     let mut bytes = 0usize;
     let mut found = Vec::new();
@@ -31,7 +32,7 @@ pub(super) fn searches(
                 let keys = view.context().engine.search.matching(view, kind, &search.text);
                 let keys = Arc::new(keys.map_err(|error| in_filter(error, search.offset))?);
                 bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
-                if bytes > most && !known.is_empty() {
+                if !memory.hold(bytes)? && !known.is_empty() {
                     return Err(Error::limit(format!(
                         "the results of the {} searches of the filter take more than the {most} \
                          bytes that `query_memory_bytes` allows one query; search for fewer texts, \

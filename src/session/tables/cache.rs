@@ -32,6 +32,9 @@ const DEAD_BYTES: usize = 16 * 1024 * 1024;
 
 type BufferKey = (u64, u64);
 
+/// The deleted rows of a segment, and a fingerprint of the ordinals that they have.
+type Dead = (u64, Arc<[Range<usize>]>);
+
 /// The sorted buffer of a table.
 #[derive(Clone, Debug)]
 struct KeptBuffer {
@@ -75,9 +78,9 @@ pub(crate) struct TableCache {
     /// The last opened rows of each table that the store keeps itself, which keep their segments
     /// open.
     opened: Mutex<Vec<Opened>>,
-    buffers: Cache<Vec<u8>, KeptBuffer>,
+    buffers: Arc<Cache<Vec<u8>, KeptBuffer>>,
     /// The deleted rows of each segment, with a fingerprint of the ordinals that they have.
-    pub(super) dead: Cache<u64, (u64, Arc<[Range<usize>]>)>,
+    pub(super) dead: Arc<Cache<u64, Dead>>,
     pub(super) ids: Mutex<Range<u64>>,
     /// The next number of a temporary file.
     pub(super) temporary: Arc<AtomicU64>,
@@ -105,11 +108,11 @@ impl Default for TableCache {
             in_use: Mutex::default(),
             files: Arc::default(),
             opened: Mutex::default(),
-            buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
-            dead: bounded(OPEN_SEGMENTS, DEAD_BYTES, |_, (_, rows)| {
+            buffers: Arc::new(bounded(KEPT_BUFFERS, KEPT_BYTES, share)),
+            dead: Arc::new(bounded(OPEN_SEGMENTS, DEAD_BYTES, |_, (_, rows): &Dead| {
                 (rows.len() * size_of::<Range<usize>>())
                     .clamp(DEAD_BYTES / OPEN_SEGMENTS, DEAD_BYTES)
-            }),
+            })),
             ids: Mutex::default(),
             temporary: Arc::default(),
             unsynced: Mutex::default(),
@@ -118,6 +121,26 @@ impl Default for TableCache {
             numbered: Arc::default(),
             turn: Mutex::default(),
         }
+    }
+}
+
+impl TableCache {
+    /// Most bytes of the caches that [`Self::switch`] empties.
+    pub(in crate::session) const CACHE_BYTES: usize = KEPT_BYTES + DEAD_BYTES;
+
+    /// Empties the caches of bytes and keeps them empty, or lets them fill again.
+    pub(in crate::session) fn switch(&self) -> impl Fn(bool) + Send + Sync + 'static {
+        let (buffers, dead) = (self.buffers.clone(), self.dead.clone());
+        move |are_empty| {
+            let bound = |bytes: usize| if are_empty { 0 } else { bytes as u64 };
+            buffers.set_capacity(bound(KEPT_BYTES));
+            dead.set_capacity(bound(DEAD_BYTES));
+        }
+    }
+
+    /// Bytes in these caches.
+    pub(crate) fn cached_bytes(&self) -> u64 {
+        self.buffers.weight().saturating_add(self.dead.weight())
     }
 }
 

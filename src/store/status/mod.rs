@@ -13,8 +13,7 @@ use super::open::Store;
 use super::scrubbing;
 use crate::error::{ErrorKind, Result};
 use crate::records::ReadSource;
-use crate::session::{Engine, Fillings, Health, Session, guarded};
-use crate::value::limits;
+use crate::session::{Engine, Fillings, Health, Session, guarded, memory};
 
 use attention::Circumstances;
 use kept::{Activity, Kept, KnownDamage};
@@ -203,26 +202,34 @@ fn disk_of(
 }
 
 fn memory_of(engine: &Engine, health: &Health) -> Vec<MemoryStatus> {
-    let settings = &engine.settings;
-    let part = |part: &str, bound: usize, used_bytes: Option<u64>| MemoryStatus {
+    let budget = &engine.memory;
+    let part = |part: &str, bound_bytes: u64| MemoryStatus {
         part: part.to_owned(),
-        bound_bytes: bound as u64,
-        used_bytes,
+        bound_bytes,
+        ..MemoryStatus::default()
     };
+    let (used, peak) = budget.used_and_peak();
+    let set_aside = budget.bytes() - budget.room();
+    let cached = engine.tables.cached_bytes();
     let mut parts = vec![
-        part("page cache", settings.record_cache_bytes, None),
-        // While a checkpoint is under way, writers may fill the table four times.
-        part(
-            "memory table",
-            settings.memory_table_bytes.saturating_mul(4),
-            Some(health.pending_bytes),
-        ),
-        part("rows of one query", settings.query_memory_bytes, None),
+        MemoryStatus {
+            used_bytes: Some(set_aside + cached + used),
+            ..part("budget", budget.bytes())
+        },
+        MemoryStatus {
+            used_bytes: Some(used),
+            peak_bytes: Some(peak),
+            ..part("calls", budget.room())
+        },
+        part("one query", engine.settings.query_memory_bytes as u64),
+        MemoryStatus {
+            used_bytes: Some(cached),
+            ..part(memory::TABLE_CACHES, budget.cache_bytes())
+        },
     ];
-    if cfg!(feature = "search") {
-        parts.push(part("writer of the text index", limits::SEARCH_WRITER_BYTES, None));
-        let resident = limits::SEARCH_RESIDENT_BYTES + limits::SEARCH_BLOCKS_BYTES;
-        parts.push(part("files of the text index", resident, None));
-    }
+    parts.extend(budget.parts().iter().map(|fixed| MemoryStatus {
+        used_bytes: (fixed.name == memory::MEMORY_TABLE).then_some(health.pending_bytes),
+        ..part(fixed.name, fixed.bytes)
+    }));
     parts
 }

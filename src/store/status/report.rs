@@ -215,6 +215,9 @@ pub struct MemoryStatus {
     /// Bytes in use; absent if that is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,
+    /// Most bytes that were in use since the store was opened; absent if that is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
 }
 
 /// How the runs of an activity ended.

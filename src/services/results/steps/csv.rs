@@ -247,12 +247,13 @@ pub(in crate::services::results) fn export(
     access.read(|view| {
         control.check()?;
         let question = Question::of(view, request)?.under(&control);
-        let bytes_max = view.context().settings().query_memory_bytes;
+        let mut memory = view.context().call_memory();
+        let bytes_max = memory.most();
         let mut keys = Keys::default();
         if KEYED.into_iter().any(|member| has(&projection, member)) {
             question.each(view, None, &mut |_, step| {
                 keys.add_stored(&step)?;
-                if keys.bytes > bytes_max {
+                if !memory.hold(keys.bytes)? {
                     return Err(Error::limit(format!(
                         "the names of inputs, outputs and properties take more than the \
                          {bytes_max} bytes that `query_memory_bytes` allows one query; narrow the \

@@ -249,7 +249,8 @@ fn names_of(view: &View<'_>, result: RecordKey, step: &StoredStep) -> Result<Vec
 
 /// All paths of the steps of a selection.
 fn paths_of(view: &View<'_>, selection: &Selection) -> Result<BTreeMap<PathKey, Facts>> {
-    let bytes_max = view.context().settings().query_memory_bytes;
+    let mut memory = view.context().call_memory();
+    let bytes_max = memory.most();
     let mut paths: BTreeMap<PathKey, Facts> = BTreeMap::new();
     let mut last: Option<(RecordKey, Option<TestResult>)> = None;
     let mut bytes = 0;
@@ -274,7 +275,7 @@ fn paths_of(view: &View<'_>, selection: &Selection) -> Result<BTreeMap<PathKey, 
             facts.names = names_of(view, key, &step)?;
         }
         facts.add(&step, &mut bytes)?;
-        if bytes > bytes_max {
+        if !memory.hold(bytes)? {
             return Err(Error::limit(format!(
                 "the paths take more than the {bytes_max} bytes that `query_memory_bytes` allows \
                  one query; ask for those of one program or part number"

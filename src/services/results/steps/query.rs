@@ -237,10 +237,11 @@ impl Question {
         bytes_max: usize,
     ) -> Result<Vec<(RecordKey, StoredStep)>> {
         let (mut found, mut bytes) = (Vec::new(), 0);
+        let mut memory = view.context().call_memory();
         self.each(view, after, &mut |result, step| {
             bytes += step.memory_bytes();
             found.push((result, step));
-            Ok(found.len() < count && bytes < bytes_max)
+            Ok(found.len() < count && bytes < bytes_max && memory.hold(bytes)?)
         })?;
         Ok(found)
     }
@@ -569,13 +570,13 @@ fn first(
     after: Option<Position>,
     count: usize,
 ) -> Result<Vec<(RecordKey, StoredStep)>> {
-    let bytes_max = view.context().settings().query_memory_bytes;
+    let mut memory = view.context().call_memory();
     let (mut found, mut bytes) = (Vec::new(), 0);
     question.each(view, after, &mut |result, step| {
         bytes += step.memory_bytes();
         found.push((result, step));
-        if bytes > bytes_max {
-            return Err(too_long(bytes_max));
+        if !memory.hold(bytes)? {
+            return Err(too_long(memory.most()));
         }
         Ok(found.len() < count)
     })?;
@@ -645,7 +646,8 @@ pub(in crate::services::results) fn values(
     let prefix = request.starts_with.as_deref().unwrap_or_default();
     let (filter, substitutions) = (request.filter.as_deref(), request.substitutions.as_deref());
     let question = Question::new(view, filter, substitutions, || Ok(None))?;
-    let bytes_max = view.context().settings().query_memory_bytes;
+    let mut memory = view.context().call_memory();
+    let bytes_max = memory.most();
     let (mut values, mut bytes) = (BTreeSet::new(), 0);
     question.each(view, None, &mut |result, step| {
         let row = StepRow::new(result, &step);
@@ -657,7 +659,7 @@ pub(in crate::services::results) fn values(
         };
         if text.starts_with(prefix) && !values.contains(&text) {
             bytes += text.len() + 64;
-            if bytes > bytes_max {
+            if !memory.hold(bytes)? {
                 return Err(Error::limit(format!(
                     "the values take more than the {bytes_max} bytes that `query_memory_bytes` \
                      allows one query; narrow the filter, or ask for values that start with a text"

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::steps::stored::StoredStep;
 use crate::session::View;
 use crate::value::RecordKey;
+use crate::value::budget::CallMemory;
 
 /// The first steps after a sort key. Sealed steps are kept as the places of their rows, as long as
 /// the pass reads no more of them.
@@ -16,7 +17,7 @@ pub(super) struct Top {
     heap: BinaryHeap<Vec<u8>>,
     steps: BTreeMap<Vec<u8>, FoundStep>,
     bytes: usize,
-    bytes_max: usize,
+    memory: CallMemory,
     /// Whether steps that take too much memory are cut; they are refused otherwise.
     is_cut: bool,
 }
@@ -37,7 +38,7 @@ impl Top {
             heap: BinaryHeap::new(),
             steps: BTreeMap::new(),
             bytes: 0,
-            bytes_max: view.context().settings().query_memory_bytes,
+            memory: view.context().call_memory(),
             is_cut,
         }
     }
@@ -71,25 +72,25 @@ impl Top {
         self.bytes += bytes_of(&sort, &step.2);
         self.heap.push(sort.clone());
         self.steps.insert(sort, step);
-        if self.bytes > self.bytes_max && !self.is_cut {
-            return Err(too_long(self.bytes_max));
+        if self.bytes > self.memory.most() && !self.is_cut {
+            return Err(too_long(self.memory.most()));
         }
-        while self.bytes > self.bytes_max && self.heap.len() > 1 {
+        while self.bytes > self.memory.most() && self.heap.len() > 1 {
             self.drop_last();
             self.keep = self.heap.len();
         }
-        Ok(())
+        self.memory.hold(self.bytes.min(self.memory.most())).map(|_| ())
     }
 
     /// The steps in order. `found` reads those that are kept as places.
     ///
     /// # Errors
     /// Those of reading; `LimitExceeded` for steps of too much memory.
-    pub(super) fn into_steps(self, found: &FoundSteps) -> Result<Vec<(RecordKey, StoredStep)>> {
+    pub(super) fn into_steps(mut self, found: &FoundSteps) -> Result<Vec<(RecordKey, StoredStep)>> {
         let steps = found.read(self.steps.into_values().collect())?;
         let bytes: usize = steps.iter().map(|(_, step)| step.memory_bytes()).sum();
-        if bytes > self.bytes_max && !self.is_cut {
-            return Err(too_long(self.bytes_max));
+        if !self.memory.hold(bytes)? && !self.is_cut {
+            return Err(too_long(self.memory.most()));
         }
         Ok(steps)
     }
