@@ -65,7 +65,8 @@ mod _stationdb {
     use super::session::{SessionCore, scan_measurements, scan_records, scan_steps};
     #[pymodule_export]
     use super::sets::{
-        backup_to_set, list_backups, prune_set, repair, restore_from_set, verify_set,
+        archive_to_set, backup_to_set, list_backups, prune_set, repair, restore_from_set,
+        verify_set,
     };
     #[cfg(feature = "sql")]
     #[pymodule_export]

@@ -37,6 +37,22 @@ pub fn backup_to_set(
     reported(py, progress, |control| call.store.backup_to_set(path, &options, control))
 }
 
+/// Sends the archive of commits of the store to a set.
+#[pyfunction]
+#[pyo3(signature = (store, path, bytes_per_second, progress))]
+pub fn archive_to_set(
+    py: Python<'_>,
+    store: &StoreCore,
+    path: PathBuf,
+    bytes_per_second: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let call = store.open.call(py)?;
+    let mut options = SetBackupOptions::new();
+    options.bytes_per_second = bytes_per_second;
+    reported(py, progress, |control| call.store.archive_to_set(path, &options, control))
+}
+
 /// Takes the damaged files of the store from a set.
 #[pyfunction]
 #[pyo3(signature = (store, path, progress))]

@@ -61,6 +61,7 @@ options! {
     maintenance_thread: bool,
     scrub_days: u32,
     scrub_bytes_per_s: u64,
+    archive_bytes: Option<u64>,
     log_entries_max: u64,
     subscriber_hold_ms: u64,
     subscriber_hold_bytes: u64,

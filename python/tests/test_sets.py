@@ -252,3 +252,27 @@ def test_the_scrub_of_a_store_is_set(tmp_path: Path) -> None:
         assert (scrubbing.period_days, scrubbing.bytes_per_s) == (7, 5_000_000)
     with stationdb.open(tmp_path / "a") as db:
         assert db.status().scrubbing.period_days == 30
+
+
+def test_a_commit_between_two_backups_is_restored(tmp_path: Path) -> None:
+    stick = tmp_path / "stick"
+    with stationdb.open(tmp_path / "a", archive_bytes=2**30) as db:
+        db.backup_to_set(stick)
+        db.products.create(part_number="P-1")
+        report = db.archive_to_set(stick, bytes_per_second=10**9)
+        assert isinstance(report, records.ArchiveReport)
+        assert report.commits > 0 and report.findings == []
+        db.products.create(part_number="P-2")
+        archived = db.backup_to_set(stick).archived
+        assert archived is not None and archived.commits > 0
+        status = db.status().archive
+        assert status is not None and status.bytes_max == 2**30 and status.gaps == []
+        with pytest.raises(errors.InvalidArgumentError):
+            db.archive_to_set(stick, bytes_per_second=-1)
+    (range_,) = stationdb.list_backups(stick).ranges
+    assert range_.backup == 1 and range_.last >= report.last and range_.missing is None
+    stationdb.restore_from_set(stick, tmp_path / "b", sequence=report.last)
+    with stationdb.open(tmp_path / "b") as db:
+        assert [one.part_number for one in db.products.query()] == ["P-1"]
+        with pytest.raises(errors.UnsupportedError, match="archives no commits"):
+            db.archive_to_set(stick)

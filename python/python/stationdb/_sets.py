@@ -57,6 +57,8 @@ def _time(value: Any) -> datetime | None:
 def list_backups(path: PathLike) -> SetBackups:
     """The backups of the set in the directory `path`, the oldest first.
 
+    `ranges` of the answer has the commits between them that can be restored.
+
     Only their lists are read: `verify_set` reads everything. A backup that cannot be restored as a
     whole has a `problem`, as far as that is known.
 
@@ -137,9 +139,10 @@ def restore_from_set(
 ) -> BackupReport:
     """Makes a store in `path` of a backup in `set`.
 
-    The last backup is taken, or the one with the number `backup`, or of the commit `sequence`, or
-    the last one that was made at the time `at` or before. `path` is missing or empty. Every
-    checksum is checked; damage is no error, but in `findings` of the answer.
+    The last backup is taken, or the one with the number `backup`, or the state after the commit
+    `sequence`, or that at the time `at`: the last backup until then, and the commits after it that
+    the archive of the set has. `path` is missing or empty. Every checksum is checked; damage is no
+    error, but in `findings` of the answer.
 
     Raises `FileNotFoundError` if there is no directory `set` or no such backup, with the nearest
     ones; `NotAStoreError` if it has no set, or `path` has something; `LockedError` while a backup

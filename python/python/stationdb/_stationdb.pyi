@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "advance_subscriber",
     "append_results",
+    "archive_to_set",
     "backup_to_set",
     "begin_run",
     "import_directory",
@@ -201,6 +202,9 @@ class ChangesCore:
     def close(self) -> None: ...
 
 def backup_to_set(
+    store: StoreCore, path: str, bytes_per_second: int | None, progress: _Report | None
+) -> Any: ...
+def archive_to_set(
     store: StoreCore, path: str, bytes_per_second: int | None, progress: _Report | None
 ) -> Any: ...
 def repair(store: StoreCore, path: str, progress: _Report | None) -> Any: ...

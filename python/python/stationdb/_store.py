@@ -17,6 +17,7 @@ from ._stationdb import StoreCore
 
 if TYPE_CHECKING:
     from .records import (
+        ArchiveReport,
         BackupReport,
         CompactReport,
         MaintenanceReport,
@@ -132,6 +133,41 @@ class Store(Opener, Closing):
             )
         return SetBackupReport.from_dict(answer)
 
+    def archive_to_set(
+        self,
+        path: PathLike,
+        *,
+        bytes_per_second: int | None = None,
+        progress: Progress = None,
+    ) -> ArchiveReport:
+        """Sends the commits that the archive of this store has to the set in a directory.
+
+        `restore_from_set` can then end at each of them that follows a backup of the set without a
+        gap. A store archives while `archive_bytes` of `open` is not 0. `backup_to_set` does this,
+        too.
+
+        Raises `UnsupportedError` for a store that archives nothing, or that was opened by `look`;
+        `FileNotFoundError` if there is no directory; `NotAStoreError` if it has no set, or one of
+        another store; `LockedError` while another call works on the set.
+
+        >>> import os, tempfile
+        >>> stick, path = tempfile.mkdtemp(), os.path.join(tempfile.mkdtemp(), "bench-7")
+        >>> with stationdb.open(path, archive_bytes=2**30) as bench:
+        ...     backup = bench.backup_to_set(stick)
+        ...     _ = bench.products.create(part_number="P-1")
+        ...     bench.archive_to_set(stick).last > backup.sequence
+        True
+        """
+        from .records import ArchiveReport
+
+        if bytes_per_second is not None:
+            count("bytes_per_second", bytes_per_second, 2**64 - 1)
+        with reporting(progress, "archive") as report:
+            answer = _stationdb.archive_to_set(
+                self._store, path_of(path), bytes_per_second, report
+            )
+        return ArchiveReport.from_dict(answer)
+
     def repair(self, set: PathLike, *, progress: Progress = None) -> RepairReport:
         """Takes what is damaged or missing in the store from the set in a directory.
 
@@ -224,7 +260,8 @@ def open(
     The options are those of the library by their names, such as `reserve_bytes`,
     `results_create_products`, `memory_budget_bytes` (2 GiB), `query_memory_bytes`,
     `default_workspace`, `scrub_days` (the period in which maintenance reads everything once, 0 for
-    never) and `scrub_bytes_per_s` (how fast).
+    never), `scrub_bytes_per_s` (how fast) and `archive_bytes` (most bytes of the archive of
+    commits, which the store keeps).
 
     Raises `LockedError`, with the owner, if another process has it open: `look` reads it then;
     `NotAStoreError` if the directory has something else; `PathNotFoundError` if it is missing and
