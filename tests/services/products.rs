@@ -439,3 +439,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn products_are_filtered_by_the_registered_names_of_their_workspaces() {
+    let store = TestStore::new();
+    let session = store.session();
+    for (number, workspace) in [("a", "w1"), ("b", "w2"), ("c", "default")] {
+        session.create_products(vec![request(number).workspace(workspace)]).unwrap();
+    }
+    session.create_workspace(CreateWorkspaceRequest::new("Bench 1").id("w1")).unwrap();
+    for (filter, found) in [
+        ("workspaceName == \"Bench 1\"", "a"),
+        ("workspaceName == \"w1\"", ""),
+        ("workspaceName in (\"Bench 1\", \"w2\")", "ab"),
+        ("workspaceName.StartsWith(\"d\") or workspaceName == \"w2\"", "bc"),
+    ] {
+        let query = QueryProductsRequest::new().filter(filter);
+        let query = query.order_by(ProductOrderBy::PartNumber).descending(false);
+        assert_eq!(numbers(&session.query_products(query).unwrap()).concat(), found, "{filter}");
+    }
+}

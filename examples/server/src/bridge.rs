@@ -314,7 +314,8 @@ fn read_form<W>(
         let name = part.name().unwrap_or_default().to_owned();
         let file_name = part.file_name().map(str::to_owned);
         // Clients give the texts a file name, too.
-        let is_file = name == "file" || (file_name.is_some() && name != "id" && name != "metadata");
+        let is_file = matches!(&*name, "file" | "package")
+            || (file_name.is_some() && name != "id" && name != "metadata");
         if if is_file { file.is_some() } else { fields.contains_key(&name) } {
             return Err(Error::invalid("the form has this part twice").at_member(name));
         }

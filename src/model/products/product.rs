@@ -31,6 +31,7 @@ id_type!(
 )]
 #[fields(id, part_number, name, family, updated_at, updated_within(within(updated_at)))]
 #[fields(file_ids, keywords, properties, workspace)]
+#[fields(workspace_name(from(workspace), of(WorkspaceName)))]
 #[index(1, unique(part_number))]
 #[index(2, name)]
 #[index(3, family)]

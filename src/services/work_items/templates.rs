@@ -46,6 +46,7 @@ impl Amendment for UpdateWorkItemTemplateRequest {
             merge_group(&mut resources.duts, patch.duts);
             merge_group(&mut resources.fixtures, patch.fixtures);
             merge_group(&mut resources.systems, patch.systems);
+            patch.filter_type.apply(&mut resources.filter_type);
         });
         merge::actions(&mut template.execution_actions, self.execution_actions, replace)?;
         merge::map(&mut template.properties, self.properties, replace);

@@ -408,6 +408,18 @@ fn a_family_and_the_language_of_filters_are_kept_as_they_are_given() {
     let page =
         client.get("query_work_item_templates", json!({"projection": ["RESOURCES_FILTER_TYPE"]}));
     assert_eq!(page["workItemTemplates"], json!([{"resources": {"filterType": "LUCENE"}}]));
+    for (language, kept) in [
+        (json!("LINQ"), json!({"systems": {"filter": "f"}, "filterType": "LINQ"})),
+        (json!(null), json!({"systems": {"filter": "f"}})),
+    ] {
+        let change = json!({"id": "1000", "resources": {"filterType": language}});
+        client.get("update_work_item_templates", json!({"workItemTemplates": [change]}));
+        let page =
+            client.get("query_work_item_templates", json!({"projection": ["ID", "RESOURCES"]}));
+        assert_has(&page["workItemTemplates"][0]["resources"], &kept);
+        let stored = &page["workItemTemplates"][0]["resources"]["filterType"];
+        assert_eq!(*stored, language);
+    }
 }
 
 #[test]
