@@ -81,7 +81,7 @@ enum {
 
 /* ---- The library ------------------------------------------------------------------------- */
 
-/* The number of this interface, 3. It grows when functions are added. */
+/* The number of this interface, 4. It grows when functions are added. */
 int32_t sdb_abi(int32_t *abi, uint64_t *error);
 
 /* The version of the library as a text, which the caller frees. */

@@ -56,6 +56,9 @@ impl Pass<'_> {
         let mut batches = self.take(BATCHES, control)?;
         let position = position::read(&batches, root.app);
         root.check_station(&batches)?;
+        if root.is_overtaken(&position) {
+            return Ok(CommitOutcome::PlanAgain);
+        }
         root.check_history(&position)?;
         let news = root.news(&position, control)?;
         self.full = news.full;

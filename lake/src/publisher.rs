@@ -279,13 +279,17 @@ impl Publisher {
         control: &Control,
     ) -> Result<Option<&'static str>> {
         let mut full = None;
+        let mut later = None;
         for _ in 0..PLANS {
-            let mut pass = Pass { root: self.root(root, pinned), logs, sent, full: None };
+            let session = later.as_ref().unwrap_or(pinned);
+            let mut pass = Pass { root: self.root(root, session), logs, sent, full: None };
             match pass.publish(control) {
                 Ok(CommitOutcome::Done) => return Ok(full.or(pass.full)),
                 Ok(CommitOutcome::PlanAgain) => {
                     full = full.or(pass.full);
                     logs.clear();
+                    // The lake may have what came after the snapshot.
+                    later = Some(self.session.pinned());
                 }
                 Err(error) => {
                     // What was read may be half of a version's news.
@@ -308,6 +312,7 @@ impl Publisher {
             app: &self.app,
             path: root,
             session,
+            live: &self.session,
         }
     }
 

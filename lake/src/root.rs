@@ -23,6 +23,8 @@ pub(crate) struct Root<'a> {
     pub path: &'a Path,
     /// Over one snapshot.
     pub session: &'a Session,
+    /// Over the store as it is now.
+    pub live: &'a Session,
 }
 
 impl Root<'_> {
@@ -59,6 +61,13 @@ impl Root<'_> {
         } else {
             batches.stations.check(self.app, self.station)
         }
+    }
+
+    /// Whether the lake has commits of the store that the snapshot lacks: another publisher of the
+    /// station took a later one.
+    pub(crate) fn is_overtaken(&self, position: &LakePosition) -> bool {
+        let known = position.sequence.unwrap_or_default();
+        known > self.session.position().0 && known <= self.live.position().0
     }
 
     /// Refuses a store that is not the one, or not at the state, that the lake has the position of.

@@ -23,17 +23,19 @@ fn reported<T: Send + serde::Serialize>(
 
 /// Adds a backup of the store to a set.
 #[pyfunction]
-#[pyo3(signature = (store, path, bytes_per_second, progress))]
+#[pyo3(signature = (store, path, bytes_per_second, must_exist, progress))]
 pub fn backup_to_set(
     py: Python<'_>,
     store: &StoreCore,
     path: PathBuf,
     bytes_per_second: Option<u64>,
+    must_exist: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let call = store.open.call(py)?;
     let mut options = SetBackupOptions::new();
     options.bytes_per_second = bytes_per_second;
+    options.must_exist = must_exist;
     reported(py, progress, |control| call.store.backup_to_set(path, &options, control))
 }
 

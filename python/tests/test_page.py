@@ -72,7 +72,7 @@ def test_the_figures_of_the_page(
     db: stationdb.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("Figures")
+    code = "\n".join(blocks("Figures"))
     found = {"db": db}
     exec(compile(code, str(PAGE), "exec"), found)
     assert [point.value for point in found["chart"].points] == [12.01]  # type: ignore[attr-defined]

@@ -37,6 +37,19 @@ def stick(db: stationdb.Store, loop: stationdb.Table, tmp_path: Path) -> Path:
     return stick
 
 
+def test_a_set_that_must_exist_is_not_made(db: stationdb.Store, tmp_path: Path) -> None:
+    stick, missing = tmp_path / "stick", tmp_path / "missing"
+    stick.mkdir()
+    with pytest.raises(errors.NotAStoreError):
+        db.backup_to_set(stick, must_exist=True)
+    assert list(stick.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        db.backup_to_set(missing, must_exist=True)
+    assert not missing.exists()
+    db.backup_to_set(stick)
+    assert db.backup_to_set(stick, must_exist=True).backup == 2
+
+
 def test_a_set_has_each_backup_once(db: stationdb.Store, tmp_path: Path) -> None:
     stick = tmp_path / "stick"
     db.files.upload(CONTENT, name="a.bin")

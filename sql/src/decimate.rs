@@ -67,7 +67,7 @@ impl TableFunctionImpl for Decimate {
 }
 
 /// Names with commas between them; a name that has a comma is in double quotes.
-fn split(text: &str) -> Vec<String> {
+pub(crate) fn split(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut is_quoted = false;
     let mut chars = text.chars().peekable();

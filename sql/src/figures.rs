@@ -23,12 +23,13 @@ use serde_json::{Map, Value, to_value};
 use stationdb::chrono::{DateTime, Utc};
 use stationdb::results::{
     CapabilityRequest, ChartPoint, ChartType, ControlChartRequest, FailureParetoRequest,
-    HistogramRequest, ParetoBy, ParetoEntry, ParetoKey, ResultService, RolledYield, YieldGroup,
-    YieldsRequest,
+    HistogramRequest, ParetoBasis, ParetoBy, ParetoEntry, ParetoKey, ResultService, RolledYield,
+    YieldGroup, YieldsRequest,
 };
 use stationdb::{Control, Error, ErrorKind, Place, Session};
 
 use crate::batches::{Memory, misfit};
+use crate::decimate::split;
 use crate::pages::{Page, PageRequest, Pages};
 use crate::search::{number, text};
 
@@ -529,8 +530,8 @@ impl Function {
             }
             Self::Rolled => "rolled_throughput takes a filter of results, as rolled_throughput('')",
             Self::Pareto => {
-                "failure_pareto takes a filter of results and what to count by, as \
-                 failure_pareto('', 'PATH')"
+                "failure_pareto takes a filter of results, what to count by, and FIRST or ALL failing \
+                 steps of a result, as failure_pareto('', 'PATH', 'ALL')"
             }
             Self::Capability => {
                 "capability takes a filter of results, a path, the name of a measurement and its \
@@ -555,7 +556,8 @@ impl Function {
         let filter = some(given(0)?);
         let most = match self {
             Self::Rolled => 1,
-            Self::Yields | Self::Pareto => 2,
+            Self::Yields => 2,
+            Self::Pareto => 3,
             Self::Capability => 4,
             Self::Histogram | Self::Chart => 5,
         };
@@ -565,8 +567,8 @@ impl Function {
         match self {
             Self::Yields => {
                 let groups = given(1)?;
-                let groups = groups.split(',').map(str::trim).filter(|group| !group.is_empty());
-                let mut request = YieldsRequest::new().group_by(groups.map(str::to_owned));
+                let groups = split(&groups).into_iter().filter(|group| !group.is_empty());
+                let mut request = YieldsRequest::new().group_by(groups);
                 request.filter = filter;
                 return Some(Figure::Yields(request));
             }
@@ -579,6 +581,9 @@ impl Function {
                 let mut request = FailureParetoRequest::new();
                 if let Some(by) = some(given(1)?) {
                     request.by = Some(by.parse::<ParetoBy>().ok()?);
+                }
+                if let Some(basis) = some(given(2)?) {
+                    request.basis = Some(basis.parse::<ParetoBasis>().ok()?);
                 }
                 request.filter = filter;
                 return Some(Figure::Pareto(request));

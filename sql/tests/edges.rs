@@ -227,6 +227,9 @@ fn literals(column: &str) -> Vec<(String, Value)> {
             for text in instants {
                 let value = Value::Time(model::instant(text));
                 all.push((format!("'{text}'"), value.clone()));
+                if !text.contains('T') {
+                    all.push((format!("date '{text}'"), value.clone()));
+                }
                 if !text.contains('+') {
                     all.push((format!("timestamp '{}'", text.trim_end_matches('Z')), value));
                 }
@@ -763,6 +766,16 @@ async fn what_the_engine_answers_otherwise_is_right() {
             vec![vec![yes.clone(); 6]],
         ),
         ("select max(ms) - min(ms) > interval '1 day' from e".to_owned(), vec![vec![yes.clone()]]),
+        // A literal in a zone: an hour of winter before that of UTC.
+        (
+            "select (select count(*) from e \
+             where ms < '1970-01-01T00:30:00' at time zone 'Europe/Berlin') \
+             = (select count(*) from e where ms < '1969-12-31T23:30:00Z'), \
+             (select count(*) from e where ms < '1969-12-31T23:30:00Z') \
+             < (select count(*) from e where ms < '1970-01-01T00:30:00Z')"
+                .to_owned(),
+            vec![vec![yes.clone(); 2]],
+        ),
         // Comparisons that are no operators.
         (
             "select l is not distinct from 9007199254740992.0, \

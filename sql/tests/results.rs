@@ -166,8 +166,18 @@ async fn check(session: &Session) {
     let one = format!("select part_number from rolled_throughput('{SELECTED}')");
     assert_eq!(ask(&sql, &one).await.unwrap(), ["A"]);
 
-    for (by, by_text) in [(ParetoBy::Path, "PATH"), (ParetoBy::Measurement, "MEASUREMENT")] {
-        let pareto = FailureParetoRequest::new().filter(SELECTED).by(by);
+    // A key with a comma is quoted.
+    let comma = session.yields(YieldsRequest::new().group_by(["properties.a, b"]), &control());
+    let statement = "select count(*) from yields('', '\"properties.a, b\"')";
+    let count = comma.unwrap().groups.len().to_string();
+    assert_eq!(ask(&sql, statement).await.unwrap(), [count]);
+
+    for (by, basis, arguments) in [
+        (ParetoBy::Path, ParetoBasis::First, "'PATH'"),
+        (ParetoBy::Measurement, ParetoBasis::First, "'MEASUREMENT', 'FIRST'"),
+        (ParetoBy::Path, ParetoBasis::All, "'', 'ALL'"),
+    ] {
+        let pareto = FailureParetoRequest::new().filter(SELECTED).by(by).basis(basis);
         let pareto = session.failure_pareto(pareto, &control()).unwrap();
         assert!(pareto.total > 0 && pareto.results > 0);
         let expected: Vec<String> = pareto
@@ -189,7 +199,7 @@ async fn check(session: &Session) {
             .collect();
         let statement = format!(
             "select key, measurement, count, fraction, cumulative, total, results \
-             from failure_pareto('partNumber == \"A\"', '{by_text}')"
+             from failure_pareto('partNumber == \"A\"', {arguments})"
         );
         assert_eq!(ask(&sql, &statement).await.unwrap(), expected);
         assert!(expected.len() > 1, "{expected:?}");
@@ -585,6 +595,7 @@ async fn faulty_calls_say_what_they_take() {
         ("select * from rolled_throughput()", "rolled_throughput takes a filter"),
         ("select * from rolled_throughput('', 'WEEK')", "rolled_throughput takes a filter"),
         ("select * from failure_pareto('', 'NOTHING')", "failure_pareto takes"),
+        ("select * from failure_pareto('', 'PATH', 'SOME')", "failure_pareto takes"),
         ("select * from capability('', '')", "capability takes"),
         ("select * from histogram('', '', 'X', 'y')", "histogram takes"),
         ("select * from control_chart('', 'a', 'X', 1000)", "subgroup"),

@@ -26,7 +26,8 @@ pub struct CommitRange {
     pub last: u64,
 }
 
-/// What the archive of commits of a store has, see [`Store::archive_to_set`].
+/// What the archive of commits of a store has, see
+/// [`Store::archive_to_set`](crate::Store::archive_to_set).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -210,7 +210,7 @@ pub const IMPORT_CONFLICTS: usize = 10_000;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Memory of a store, unless the options say otherwise.
-pub const MEMORY_BUDGET_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+pub const MEMORY_BUDGET_BYTES: u64 = 1 << 40;
 /// Memory for writes of the record file since its last sync, for reads after a failure.
 pub const RECORD_UNSYNCED_BYTES: usize = 32 * 1024 * 1024;
 /// Page cache for a record file that is written anew, in addition to that of the open one.

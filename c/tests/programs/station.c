@@ -360,7 +360,7 @@ int main(int count, char **arguments) {
     CHECK(count == 3);
     has_sql = strcmp(arguments[2], "no-sql") != 0;
     OK(sdb_abi(&abi, &error));
-    CHECK(abi == 3);
+    CHECK(abi == 4);
     OK(sdb_version(&text, &error));
     told = text_of(text);
     CHECK(strlen(told) > 2);

@@ -96,6 +96,28 @@ fn another_publisher_of_the_station_is_noticed_before_the_commit() {
     });
 }
 
+/// The second publisher sends what was committed after the snapshot of the first.
+#[test]
+fn a_publisher_that_is_overtaken_plans_over_a_later_snapshot() {
+    let (store, objects, id) = filled(0..10);
+    let first = publisher(&store, &objects, lake(), "s1");
+    publish(&first);
+    append(&ada(&store), &id, 10..20);
+    let second = Mutex::new(Some(publisher(&store, &objects, lake(), "s1")));
+    let (writer, table) = (ada(&store), id.clone());
+    let control = Control::default().with_progress(move |_| {
+        if let Some(second) = second.lock().unwrap().take() {
+            append(&writer, &table, 20..30);
+            assert_eq!(second.publish(&Control::default()).unwrap().rows, 20);
+        }
+    });
+    first.publish(&control).unwrap();
+    equal(&store, &objects, "s1");
+    append(&ada(&store), &id, 30..40);
+    publish(&first);
+    equal(&store, &objects, "s1");
+}
+
 #[test]
 fn a_version_is_created_only_once() {
     needs(Check::PutIfAbsent, || two_commit_one_version(&objects()));

@@ -202,7 +202,11 @@ class ChangesCore:
     def close(self) -> None: ...
 
 def backup_to_set(
-    store: StoreCore, path: str, bytes_per_second: int | None, progress: _Report | None
+    store: StoreCore,
+    path: str,
+    bytes_per_second: int | None,
+    must_exist: bool,
+    progress: _Report | None,
 ) -> Any: ...
 def archive_to_set(
     store: StoreCore, path: str, bytes_per_second: int | None, progress: _Report | None

@@ -106,6 +106,7 @@ class Store(Opener, Closing):
         path: PathLike,
         *,
         bytes_per_second: int | None = None,
+        must_exist: bool = False,
         progress: Progress = None,
     ) -> SetBackupReport:
         """Adds a backup of the last commit to the set in a directory, while others read and write.
@@ -114,6 +115,10 @@ class Store(Opener, Closing):
         at most `bytes_per_second`. `list_backups`, `verify_set`, `prune_set` and
         `restore_from_set` work on the set without the store. Damage is no error, but in `findings`
         of the answer: all else is in the backup, and earlier backups keep what they have.
+
+        With must_exist=True a directory that is missing or has no set is refused. A backup that
+        nobody watches should have it, after a first one without it: while a stick is not there, its
+        directory may be an empty one of the disk of the system.
 
         Raises `NotAStoreError` for a directory that has something else, or backups of another
         store; `LockedError` while another call works on the set.
@@ -129,7 +134,7 @@ class Store(Opener, Closing):
             count("bytes_per_second", bytes_per_second, 2**64 - 1)
         with reporting(progress, "backup") as report:
             answer = _stationdb.backup_to_set(
-                self._store, path_of(path), bytes_per_second, report
+                self._store, path_of(path), bytes_per_second, must_exist, report
             )
         return SetBackupReport.from_dict(answer)
 
@@ -150,7 +155,7 @@ class Store(Opener, Closing):
         `FileNotFoundError` if there is no directory; `NotAStoreError` if it has no set, or one of
         another store; `LockedError` while another call works on the set.
 
-        >>> import os, tempfile
+        >>> import os, stationdb, tempfile
         >>> stick, path = tempfile.mkdtemp(), os.path.join(tempfile.mkdtemp(), "bench-7")
         >>> with stationdb.open(path, archive_bytes=2**30) as bench:
         ...     backup = bench.backup_to_set(stick)
@@ -258,7 +263,7 @@ def open(
 
     With create=False a mistyped path is refused. `user` is who acts; who is logged in when absent.
     The options are those of the library by their names, such as `reserve_bytes`,
-    `results_create_products`, `memory_budget_bytes` (2 GiB), `query_memory_bytes`,
+    `results_create_products`, `memory_budget_bytes` (1 TiB), `query_memory_bytes`,
     `default_workspace`, `scrub_days` (the period in which maintenance reads everything once, 0 for
     never), `scrub_bytes_per_s` (how fast) and `archive_bytes` (most bytes of the archive of
     commits, which the store keeps).

@@ -1,5 +1,7 @@
 //! Mouse, touch and keys, as the browser gets them from hands.
 
+use std::time::Duration;
+
 use stationdb::serde_json::{Value, json};
 use stationdb_report::{Limits, PlotOptions, plot_html};
 
@@ -256,8 +258,15 @@ fn a_page_is_used_with_the_keyboard_alone() {
         assert_eq!(cursors(browser), json!([true, false]), "{engine:?}");
         reach("summary");
         press("\u{e007}");
-        let rows = browser.run("return document.querySelectorAll('.numbers tr').length");
-        assert!(rows.as_u64() > Some(10), "{engine:?}: {rows}");
+        // The table is made after the element has told that it is open.
+        let has_rows = || {
+            let rows = browser.run("return document.querySelectorAll('.numbers tr').length");
+            rows.as_u64() > Some(10) || {
+                std::thread::sleep(Duration::from_millis(50));
+                false
+            }
+        };
+        assert!((0..100).any(|_| has_rows()), "{engine:?}");
         reach(".charts details button[title^='Saves']");
         press(" ");
         assert_eq!(said(), "Saved Waves.csv", "{engine:?}");

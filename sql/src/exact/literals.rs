@@ -66,14 +66,21 @@ fn unit_of(operand: &Expr, schema: &DFSchema) -> Option<(TimeUnit, DataType)> {
     }
 }
 
-/// The text of a literal, also of one with the type timestamp.
+/// The text of a literal, also of one with the type timestamp, in UTC or without a zone, or date. A text
+/// `at time zone` is a cast to that zone, which the engine makes.
 fn literal_text(expr: &Expr) -> Option<&str> {
+    let Expr::Cast(cast) = expr else { return text_of(expr) };
+    let text = text_of(&cast.expr)?;
+    match cast.field.data_type() {
+        DataType::Timestamp(_, zone) if is_utc(zone) => Some(text),
+        DataType::Date32 if text.trim().len() == "2024-01-01".len() => Some(text),
+        _ => None,
+    }
+}
+
+fn text_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal(value, _) => value.try_as_str().flatten(),
-        Expr::Cast(cast) => match (cast.expr.as_ref(), cast.field.data_type()) {
-            (Expr::Literal(value, _), DataType::Timestamp(..)) => value.try_as_str().flatten(),
-            _ => None,
-        },
         _ => None,
     }
 }

@@ -55,7 +55,7 @@ pub struct Settings {
     /// Most memory of one query, in bytes; default 256 MiB.
     pub query_memory_bytes: usize,
     /// Most memory of the store, in bytes: its parts, its caches and all calls together; default
-    /// 2 GiB. Parts that take more together than this are refused when the store is opened, and a
+    /// 1 TiB. Parts that take more together than this are refused when the store is opened, and a
     /// call that cannot have its share is refused with the figures. While calls need it, caches
     /// give back theirs. `docs/performance.md` says what it counts.
     pub memory_budget_bytes: u64,

@@ -35,7 +35,9 @@ impl Store {
     /// let (stick, set) = (dir.path().join("stick"), SetBackupOptions::new());
     /// let control = Control::default();
     /// let backup = store.backup_to_set(&stick, &set, &control)?;
-    /// # store.session(Identity::user("ada")).set_workspaces(Vec::new())?;
+    /// # use stationdb::prelude::*;
+    /// # let made = stationdb::products::CreateProductRequest::new("P-1");
+    /// # store.session(Identity::user("ada")).create_products(vec![made])?.into_result()?;
     /// // Work, and then:
     /// let report = store.archive_to_set(&stick, &set, &control)?;
     /// assert!(report.last >= backup.sequence);

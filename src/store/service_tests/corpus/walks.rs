@@ -64,7 +64,7 @@ fn is_derived(kind: &str, path: &str) -> bool {
             | ("specification", "conditions")
             | ("utilization", "UtilizationIdentifier")
             | ("testPlan", "workOrderName")
-            | ("table", "workspaceName")
+            | ("product" | "table", "workspaceName")
             | ("result", "productName" | "workspaceName" | "workspaceId")
     )
 }
