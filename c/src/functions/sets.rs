@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use stationdb::{Error, RestorePoint, SetBackupOptions, SetRetention, Store};
+use serde::Serialize;
+use stationdb::{Control, Error, RestorePoint, SetBackupOptions, SetRetention, Store};
 
 use crate::failure::Outcome;
 use crate::functions::stores::{control_of, path};
@@ -17,6 +18,22 @@ fn count<T: TryFrom<i64>>(what: &str, given: impl Into<i64> + Display + Copy) ->
     })
 }
 
+/// Writes to a set, as `work` does. Returns the handle of the report.
+fn sent<T: Serialize>(
+    store: u64,
+    bytes_per_second: i64,
+    control: u64,
+    work: impl FnOnce(&Store, &SetBackupOptions, &Control) -> stationdb::Result<T>,
+) -> Outcome<u64> {
+    let limit: u64 = count("bytes_per_second", bytes_per_second)?;
+    let open = registry::store(store)?;
+    let control = control_of(control)?;
+    let mut options = SetBackupOptions::new();
+    options.bytes_per_second = (limit > 0).then_some(limit);
+    let call = open.call(Some(&control))?;
+    texts::put_json(&work(&call.store, &options, &control)?)
+}
+
 export! {
     fn sdb_backup_to_set(
         store: u64,
@@ -28,14 +45,9 @@ export! {
     ) {
         report.begin("report", 0)?;
         let set = path("set", set.text("set", set_length)?)?;
-        let limit: u64 = count("bytes_per_second", bytes_per_second)?;
-        let open = registry::store(store)?;
-        let control = control_of(control)?;
-        let mut options = SetBackupOptions::new();
-        options.bytes_per_second = (limit > 0).then_some(limit);
-        let call = open.call(Some(&control))?;
-        let done = call.store.backup_to_set(set, &options, &control)?;
-        report.set(texts::put_json(&done)?);
+        report.set(sent(store, bytes_per_second, control, |store, options, control| {
+            store.backup_to_set(set, options, control)
+        })?);
         Ok(())
     }
 
@@ -49,14 +61,9 @@ export! {
     ) {
         report.begin("report", 0)?;
         let set = path("set", set.text("set", set_length)?)?;
-        let limit: u64 = count("bytes_per_second", bytes_per_second)?;
-        let open = registry::store(store)?;
-        let control = control_of(control)?;
-        let mut options = SetBackupOptions::new();
-        options.bytes_per_second = (limit > 0).then_some(limit);
-        let call = open.call(Some(&control))?;
-        let done = call.store.archive_to_set(set, &options, &control)?;
-        report.set(texts::put_json(&done)?);
+        report.set(sent(store, bytes_per_second, control, |store, options, control| {
+            store.archive_to_set(set, options, control)
+        })?);
         Ok(())
     }
 
